@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handle.h - the per-user object: device, stream, workspace, threads, defaults; and the services engines ask of it. */
+#ifndef ST_RUNTIME_HANDLE_H
+#define ST_RUNTIME_HANDLE_H
+#include "base/base.h"
+#include "base/cpu.h"
+#include "base/trace.h"
+#include <strata/runtime.h>
+
+struct strata_handle {
+    st_err err; /* first member: strata_error(h) */
+    uint32_t magic;
+    char device[32];
+    const st_cpu *cpu;
+    int threads;          /* what strata_set_threads asked, 0: the team's size */
+    strata_parallel_for parallel_for;
+    void *parallel_user;
+    int parallel_threads;
+    strata_allocator allocator;
+    bool own_allocator;
+    char *workspace;      /* the handle's, grown on demand; or the caller's */
+    size_t workspace_size, workspace_peak;
+    size_t workspace_limit;
+    bool workspace_is_callers;
+    void *workspace_base; /* to free */
+    size_t held;          /* bytes the handle holds from its allocator */
+    int outstanding;      /* strata_alloc'ed blocks from a caller's allocator */
+    strata_stream *stream;
+    void *plan_slot;      /* plan layer's cache */
+    void (*plan_slot_free)(void *);
+};
+
+/* Workspace of at least `bytes`, 64-byte aligned, valid until the next call of this function on the handle (nested users must
+ * not exist: the outermost plan asks once for all its parts). NULL with the error set (naming the limit) when impossible. */
+void *st_workspace(strata_handle *h, size_t bytes);
+
+/* ---- the thread team ------------------------------------------------------------------------------------------------ */
+/* Threads this handle may use now (1 when the caller's parallel_for has 1, or threads was set to 1). */
+int st_threads(const strata_handle *h);
+/* Runs fn(arg, id, n) for id = 0..n-1 with n <= want, the caller being id 0; returns n. The n bodies run at the same time, so
+ * that they may use st_barrier. n is 1 when the team is busy with another handle's call, when it is parked and `us`
+ * (the estimated one-thread microseconds of the work) is too small to pay for waking it, or when the caller brought its own
+ * parallel_for (which promises no concurrency). fn must give the same result for every n. */
+typedef void (*st_team_fn)(void *arg, int id, int n);
+int st_team_run(strata_handle *h, int want, double us, st_team_fn fn, void *arg);
+/* Runs fn(arg, i) for i in [0, tasks), shared among the threads dynamically (or by the caller's parallel_for). No barriers.
+ * `worker` is 0..st_threads(h)-1, unique among bodies running at the same time: scratch may be indexed by it. */
+typedef void (*st_task_fn)(void *arg, int64_t i, int worker);
+void st_team_for(strata_handle *h, int64_t tasks, double us, st_task_fn fn, void *arg);
+/* A barrier for the n bodies of one st_team_run; put one in shared memory, zeroed, and let each body keep its own `sense`
+ * (an int starting at 0). */
+typedef struct st_barrier {
+    _Alignas(64) atomic_int count;
+    _Alignas(64) atomic_int sense;
+} st_barrier;
+void st_barrier_wait(st_barrier *b, int n, int *sense);
+
+/* Internal allocation for long-lived things (plans, caches): through the handle's allocator when it has one. */
+void *st_malloc(strata_handle *h, size_t bytes);
+void st_mfree(strata_handle *h, void *p, size_t bytes);
+
+/* Common opening of public functions: handle check and magic. */
+#define ST_HANDLE_MAGIC 0x53747261u
+strata_status st_handle_check(strata_handle *h, const char *who);
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.h - the contraction engine: C = epilogue(alpha * sum_k A(m,k) * B(k,n) + beta * C).
+ *
+ * m, n, k and batch are each a list of strided axes (outermost first), as in einsum; an axis gives its length and the stride
+ * it has in A, B and C (in elements; 0 where the operand does not have it). Transposed, batched, broadcast and windowed operands
+ * are such views; nothing is materialised. A bounds rule makes an operand read as zero outside an image. */
+#ifndef ST_TILE_TILE_H
+#define ST_TILE_TILE_H
+#include "base/base.h"
+#include "runtime/handle.h"
+#include "plan/plan.h"
+#include "expr/expr.h"
+
+enum { ST_AXES = 4, ST_BOUNDS = 2, ST_EPI_OPERANDS = 8 };
+
+typedef struct st_axis {
+    int64_t len, a, b, c;
+} st_axis;
+typedef struct st_axes {
+    int64_t count; /* 0: one element */
+    st_axis ax[ST_AXES];
+} st_axes;
+
+/* coordinate = offset + im * (index of m axis `m`) + ik * (index of k axis `k`) must lie in [0, limit); else the A element reads as
+ * zero. An axis number of -1 is absent. (The windowed operand is always A: callers swap the product where it is not.) */
+typedef struct st_bound {
+    int64_t limit, offset;
+    int64_t m, im;
+    int64_t k, ik;
+} st_bound;
+
+/* An operand of the epilogue: strides along every m, n and batch axis. */
+typedef struct st_epi_operand {
+    char name[ST_EXPR_NAME];
+    int64_t type;
+    int64_t sm[ST_AXES], sn[ST_AXES], sb[ST_AXES];
+} st_epi_operand;
+
+/* The problem: plain data, zero-padded, no pointers; compared by bytes. data[] of its plans: A, B, C, then the epilogue's. */
+typedef struct st_contract {
+    int64_t ta, tb, tc;          /* strata_type */
+    st_axes m, n, k, batch;
+    int64_t bounds;
+    st_bound bound[ST_BOUNDS];
+    int64_t epi_operands;
+    st_epi_operand epi[ST_EPI_OPERANDS];
+} st_contract;
+
+/* Runs at once through the plan cache. `epilogue` may be NULL. alpha and beta are the values (f32/f64 contractions). */
+strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha,
+                               double beta, void *const data[]);
+/* An owned plan; alpha and beta are what a run without its own uses. */
+strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
+                           const strata_choice *choice, strata_plan **plan);
+void st_tile_init(void); /* registers providers; idempotent, thread-safe */
+
+/* The direct path for small plain products: returns false when the problem is not for it. Row-major or transposed unit-stride
+ * views, no plan, no allocation. strides: element (i,j) at i*rs + j*cs. */
+bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars, int64_t acs, const float *b,
+                            int64_t brs, int64_t bcs, float beta, float *c, int64_t crs, int64_t ccs);
+bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars, int64_t acs,
+                            const double *b, int64_t brs, int64_t bcs, double beta, double *c, int64_t crs, int64_t ccs);
+#endif
