@@ -26,11 +26,11 @@ typedef struct st_err {
         char layer[12];
         char text[180];
     } frame[ST_ERR_FRAMES];
-    char remedy[256];  /* line after "try" */
+    char remedy[256]; /* line after "try" */
     char composed[2600];
 } st_err;
 
-st_err *st_err_of(strata_handle *h);   /* the handle's, or the thread's when h is NULL */
+st_err *st_err_of(strata_handle *h); /* the handle's, or the thread's when h is NULL */
 st_err *st_err_thread(void);
 /* Starts a new error: returns s, so that `return st_fail(e, STRATA_ERROR_SHAPE, "strata_gemm: ...", ...)` reads well. */
 strata_status st_fail(st_err *e, strata_status s, const char *fmt, ...) ST_PRINTF(3, 4);
@@ -51,7 +51,10 @@ float st_f16_to_f32(uint16_t h);
 uint16_t st_f32_to_f16(float f); /* round to nearest even */
 ST_INLINE float st_bf16_to_f32(uint16_t h)
 {
-    union { uint32_t u; float f; } x = {(uint32_t)h << 16};
+    union {
+        uint32_t u;
+        float f;
+    } x = {(uint32_t)h << 16};
     return x.f;
 }
 uint16_t st_f32_to_bf16(float f);
@@ -84,7 +87,7 @@ const char *st_dims(const strata_tensor *t, char *buf, size_t n);
 
 /* ---- hash ------------------------------------------------------------------------------------------------------------ */
 uint64_t st_hash(const void *p, size_t n, uint64_t seed);
-uint64_t st_now_ns(void); /* monotonic */
+uint64_t st_now_ns(void);  /* monotonic */
 bool st_env_allowed(void); /* false in a privileged process (AT_SECURE): STRATA_* is then ignored */
 const char *st_env(const char *name); /* getenv, or NULL when not allowed */
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.c - the error chain: one sentence, frames from the outside in, one remedy. Composed when it is asked for. */
+#include "base/base.h"
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local st_err thread_error;
+
+st_err *st_err_thread(void) { return &thread_error; }
+/* A handle's first member is its error context; base does not know the rest of it. */
+st_err *st_err_of(strata_handle *h) { return h ? (st_err *)(void *)h : &thread_error; }
+
+strata_status st_vfail(st_err *e, strata_status s, const char *fmt, va_list ap)
+{
+    e->status = s;
+    e->frames = 0;
+    e->remedy[0] = 0;
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    return s;
+}
+
+strata_status st_fail(st_err *e, strata_status s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    st_vfail(e, s, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+void st_err_frame(st_err *e, const char *layer, const char *fmt, ...)
+{
+    if (e->frames >= ST_ERR_FRAMES) return;
+    int i = e->frames++;
+    va_list ap;
+    va_start(ap, fmt);
+    snprintf(e->frame[i].layer, sizeof e->frame[i].layer, "%s", layer);
+    vsnprintf(e->frame[i].text, sizeof e->frame[i].text, fmt, ap);
+    va_end(ap);
+}
+
+void st_err_remedy(st_err *e, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->remedy, sizeof e->remedy, fmt, ap);
+    va_end(ap);
+}
+
+/* Appends at most what fits; returns the new length. */
+static size_t append(char *buf, size_t n, size_t at, const char *fmt, ...) ST_PRINTF(4, 5);
+static size_t append(char *buf, size_t n, size_t at, const char *fmt, ...)
+{
+    if (at + 1 >= n) return at;
+    va_list ap;
+    va_start(ap, fmt);
+    int k = vsnprintf(buf + at, n - at, fmt, ap);
+    va_end(ap);
+    if (k < 0) return at;
+    return (size_t)k < n - at ? at + (size_t)k : n - 1;
+}
+
+const char *strata_error(const strata_handle *h)
+{
+    st_err *e = h ? (st_err *)(uintptr_t)h : &thread_error;
+    if (e->status == STRATA_OK) return "no error";
+    size_t at = append(e->composed, sizeof e->composed, 0, "%s", e->text);
+    /* frames were added from the inside out; a reader wants the outermost first */
+    for (int i = e->frames - 1; i >= 0; i--)
+        at = append(e->composed, sizeof e->composed, at, "\n  %-9s %s", e->frame[i].layer, e->frame[i].text);
+    if (e->remedy[0]) append(e->composed, sizeof e->composed, at, "\n  %-9s %s", "try", e->remedy);
+    return e->composed;
+}
+
+const char *strata_status_name(strata_status s)
+{
+    static const char *const names[] = {
+        "STRATA_OK",           "STRATA_ERROR_ARGUMENT",  "STRATA_ERROR_SHAPE",    "STRATA_ERROR_TYPE",
+        "STRATA_ERROR_LAYOUT", "STRATA_ERROR_ALIAS",     "STRATA_ERROR_OVERFLOW", "STRATA_ERROR_UNSUPPORTED",
+        "STRATA_ERROR_MEMORY", "STRATA_ERROR_WORKSPACE", "STRATA_ERROR_DEVICE",   "STRATA_ERROR_SYNTAX",
+        "STRATA_ERROR_STATE",  "STRATA_ERROR_IO",        "STRATA_ERROR_INTERNAL"};
+    return (unsigned)s < ST_COUNT(names) ? names[s] : "unknown status";
+}
+
+const char *strata_version(void) { return STRATA_VERSION_STRING; }
