@@ -46,6 +46,10 @@ typedef struct strata_kernel_info {
     const char *why_not; /* NULL, or why not */
 } strata_kernel_info;
 STRATA_API int strata_kernels(int i, strata_kernel_info *info); /* 1, or 0 past the end */
+/* A diagnostic: runs the bare microkernel of gemm row `id` on prepared panels in cache (the A block in L2, the B panel in L1, the C tile in
+ * L1) on the calling thread for about `seconds` and gives its rate. It is the bar that a whole product is held to.
+ * STRATA_ERROR_UNSUPPORTED when the row has no such kernel. */
+STRATA_API strata_status strata_kernel_probe(strata_handle *h, const char *id, double seconds, double *gflops);
 
 typedef struct strata_plan_cache_stats {
     uint64_t hits, misses, entries, evictions;

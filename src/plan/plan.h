@@ -15,21 +15,21 @@ typedef enum st_op { ST_OP_CONTRACT, ST_OP_POINTWISE, ST_OP_POOL, ST_OP_COUNT } 
 
 typedef struct st_problem {
     st_op op;
-    const char *who;   /* public function, for messages */
-    const void *data;  /* POD, compared by bytes */
+    const char *who;  /* public function, for messages */
+    const void *data; /* POD, compared by bytes */
     size_t bytes;
-    const char *text;  /* expression or NULL, compared by content */
+    const char *text; /* expression or NULL, compared by content */
 } st_problem;
 
 typedef struct st_candidate {
     const struct st_provider *provider;
-    char kernel[96];    /* id */
-    double us;          /* predicted microseconds on one call; < 0: refused */
+    char kernel[96]; /* id */
+    double us;       /* predicted microseconds on one call; < 0: refused */
     size_t workspace;
-    const char *order;  /* summation order in words (static string) */
-    const void *row;    /* the provider's table row */
-    int64_t arg[8];     /* the provider's own (block sizes...) */
-    char why[160];      /* when refused: the rule that refused, in words */
+    const char *order; /* summation order in words (static string) */
+    const void *row;   /* the provider's table row */
+    int64_t arg[8];    /* the provider's own (block sizes...) */
+    char why[160];     /* when refused: the rule that refused, in words */
 } st_candidate;
 
 typedef struct st_provider {
@@ -46,25 +46,27 @@ void st_plan_register(const st_provider *p); /* idempotent; order of registratio
 struct strata_plan {
     strata_status (*run)(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r);
     void (*destroy)(strata_plan *p); /* frees what the provider's fields own, not the plan; may be NULL */
-    size_t workspace;   /* bytes that run needs */
+    size_t workspace;                /* bytes that run needs */
     atomic_int refs;
-    int operands;       /* length of data[] */
+    int operands; /* length of data[] */
     st_op op;
     char device[32];
-    char title[200];    /* the problem in words: "gemm f32 512x128x256, A row, B col" (build fills it) */
+    char title[200];     /* the problem in words: "gemm f32 512x128x256, A row, B col" (build fills it) */
     double flops, bytes; /* useful operations and compulsory bytes, for roofline and benches */
     st_candidate chosen;
-    char *text;         /* describe's text, made when the plan is built */
+    char *text; /* describe's text, made when the plan is built */
 };
 void *st_plan_new(size_t bytes); /* zeroed, refs = 1 */
 
 /* Cached plan for the problem, borrowed: valid until the handle is destroyed or the plan is evicted (never during a call). */
 strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_plan **plan);
 /* A new plan owned by the caller. choice may be NULL. */
-strata_status st_plan_make(strata_handle *h, const st_problem *p, const strata_choice *choice, strata_plan **plan);
+strata_status st_plan_make(strata_handle *h, const st_problem *p, const strata_choice *choice,
+                           strata_plan **plan);
 /* Workspace for a run: r's, else the handle's; NULL with the error set. Never called for workspace 0 plans. */
 void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run *r);
 
-/* kernel lists behind strata_kernels(): each engine registers a function that fills row i, 0 past the end */
+/* kernel lists behind strata_kernels(): each engine registers a function that fills row i, 0 past the end. Engines register at their
+ * first use and, so that a program that only lists kernels sees them, from a constructor function of theirs. */
 void st_plan_register_kernels(int (*list)(int i, strata_kernel_info *info));
 #endif

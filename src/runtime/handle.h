@@ -12,13 +12,13 @@ struct strata_handle {
     uint32_t magic;
     char device[32];
     const st_cpu *cpu;
-    int threads;          /* what strata_set_threads asked, 0: the team's size */
+    int threads; /* what strata_set_threads asked, 0: the team's size */
     strata_parallel_for parallel_for;
     void *parallel_user;
     int parallel_threads;
     strata_allocator allocator;
     bool own_allocator;
-    char *workspace;      /* the handle's, grown on demand; or the caller's */
+    char *workspace; /* the handle's, grown on demand; or the caller's */
     size_t workspace_size, workspace_peak;
     size_t workspace_limit;
     bool workspace_is_callers;
@@ -26,7 +26,7 @@ struct strata_handle {
     size_t held;          /* bytes the handle holds from its allocator */
     int outstanding;      /* strata_alloc'ed blocks from a caller's allocator */
     strata_stream *stream;
-    void *plan_slot;      /* plan layer's cache */
+    void *plan_slot; /* plan layer's cache */
     void (*plan_slot_free)(void *);
 };
 

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - providers, choice, the plan's text, the public plan calls. */
+#include "plan/plan.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 48 };
+
+/* Filled once by the engines' init functions and read-only after: a registry, not state. */
+static struct {
+    pthread_mutex_t lock;
+    const st_provider *provider[MAX_PROVIDERS];
+    atomic_int providers;
+    int (*list[MAX_LISTS])(int, strata_kernel_info *);
+    atomic_int lists;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void st_plan_register(const st_provider *p)
+{
+    pthread_mutex_lock(&registry.lock);
+    int n = atomic_load(&registry.providers);
+    bool known = false;
+    for (int i = 0; i < n; i++) known |= registry.provider[i] == p;
+    if (!known && n < MAX_PROVIDERS) {
+        registry.provider[n] = p;
+        atomic_store(&registry.providers, n + 1);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+void st_plan_register_kernels(int (*list)(int i, strata_kernel_info *info))
+{
+    pthread_mutex_lock(&registry.lock);
+    int n = atomic_load(&registry.lists);
+    bool known = false;
+    for (int i = 0; i < n; i++) known |= registry.list[i] == list;
+    if (!known && n < MAX_LISTS) {
+        registry.list[n] = list;
+        atomic_store(&registry.lists, n + 1);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+int strata_kernels(int i, strata_kernel_info *info)
+{
+    if (i < 0 || !info) return 0;
+    int n = atomic_load(&registry.lists);
+    for (int l = 0; l < n; l++)
+        for (int k = 0; registry.list[l](k, info); k++)
+            if (i-- == 0) return 1;
+    return 0;
+}
+
+void *st_plan_new(size_t bytes)
+{
+    strata_plan *p = calloc(1, bytes);
+    if (p) atomic_store(&p->refs, 1);
+    return p;
+}
+
+void strata_plan_destroy(strata_plan *p)
+{
+    if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+    if (p->destroy) p->destroy(p);
+    free(p->text);
+    free(p);
+}
+
+void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run *r)
+{
+    if (!r || !r->workspace) return st_workspace(h, p->workspace);
+    if (r->workspace_bytes < p->workspace || ((uintptr_t)r->workspace & 63)) {
+        st_fail(&h->err, STRATA_ERROR_WORKSPACE,
+                "strata_plan_run: the run's workspace has %zu bytes at %p; the plan needs %zu at a multiple "
+                "of 64",
+                r->workspace_bytes, r->workspace, p->workspace);
+        return NULL;
+    }
+    if (p->workspace > h->workspace_peak) h->workspace_peak = p->workspace;
+    return r->workspace;
+}
+
+/* ---- the text: written when the plan is made, so that describing costs nothing and cannot fail ---- */
+typedef struct st_text {
+    char *s;
+    size_t n, cap;
+} st_text;
+
+static void put(st_text *t, const char *fmt, ...) ST_PRINTF(2, 3);
+static void put(st_text *t, const char *fmt, ...)
+{
+    char line[512];
+    va_list ap;
+    va_start(ap, fmt);
+    int k = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (k < 0) return;
+    size_t len = (size_t)k < sizeof line ? (size_t)k : sizeof line - 1;
+    if (t->n + len + 1 > t->cap) {
+        size_t cap = (t->cap + len + 1) * 2;
+        char *s = realloc(t->s, cap);
+        if (!s) return;
+        t->s = s;
+        t->cap = cap;
+    }
+    memcpy(t->s + t->n, line, len + 1);
+    t->n += len;
+}
+
+static void put_size(st_text *t, size_t bytes)
+{
+    if (bytes < 10240)
+        put(t, "%zu B", bytes);
+    else if (bytes < 10u << 20)
+        put(t, "%.1f KiB", (double)bytes / 1024);
+    else
+        put(t, "%.1f MiB", (double)bytes / (1 << 20));
+}
+
+static void write_text(strata_plan *p, const st_candidate *c, int n, const st_candidate *chosen)
+{
+    st_text t = {0};
+    put(&t, "%s on %s\n", p->title, p->device);
+    put(&t, "  kernel     %s    workspace ", chosen->kernel);
+    put_size(&t, p->workspace);
+    put(&t, "    predicted %.1f us\n", chosen->us);
+    if (p->flops > 0 || p->bytes > 0)
+        put(&t, "  work       %.4g Mflop, %.4g MB at least, %.3g flop/byte\n", p->flops * 1e-6,
+            p->bytes * 1e-6, p->bytes > 0 ? p->flops / p->bytes : 0.0);
+    if (chosen->order) put(&t, "  order      %s\n", chosen->order);
+    for (int i = 0; i < n; i++)
+        if (&c[i] != chosen && c[i].us >= 0)
+            put(&t, "  also       %-40s predicted %.1f us\n", c[i].kernel, c[i].us);
+    for (int i = 0; i < n; i++)
+        if (c[i].us < 0) put(&t, "  refused    %-40s %s\n", c[i].kernel, c[i].why);
+    if (t.n && t.s[t.n - 1] == '\n') t.s[t.n - 1] = 0;
+    p->text = t.s;
+}
+
+static const st_candidate *choose(strata_handle *h, const st_problem *pr, const strata_choice *choice,
+                                  st_candidate *c, int n)
+{
+    const st_candidate *best = NULL, *named = NULL;
+    for (int i = 0; i < n; i++) {
+        if (choice && choice->kernel) {
+            if (strcmp(choice->kernel, c[i].kernel)) continue;
+            named = named ? named : &c[i];
+        }
+        if (c[i].us < 0) continue;
+        size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
+        if (c[i].workspace > limit) {
+            snprintf(c[i].why, sizeof c[i].why, "needs %zu bytes of workspace and the limit is %zu",
+                     c[i].workspace, limit);
+            c[i].us = -1;
+            continue;
+        }
+        if (!best || c[i].us < best->us) best = &c[i];
+    }
+    if (best) return best;
+    if (choice && choice->kernel && named)
+        st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: kernel '%s' was asked for, but %s", pr->who,
+                choice->kernel, named->why);
+    else if (choice && choice->kernel)
+        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who,
+                choice->kernel);
+    else
+        st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: no kernel can do this", pr->who);
+    for (int i = 0, shown = 0; i < n && shown < ST_ERR_FRAMES - 2; i++)
+        if (c[i].us < 0 && !(choice && choice->kernel && named)) {
+            st_err_frame(&h->err, "plan", "%s: %s", c[i].kernel, c[i].why);
+            shown++;
+        }
+    return NULL;
+}
+
+strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_choice *choice,
+                           strata_plan **plan)
+{
+    *plan = NULL;
+    if (choice)
+        for (int i = 0; i < ST_COUNT(choice->reserved); i++)
+            if (choice->reserved[i])
+                return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                               "%s: reserved words of strata_choice are not zero; start from {0}", pr->who);
+    uint64_t t0 = st_trace_begin();
+    st_candidate *c = calloc(MAX_CANDIDATES, sizeof *c);
+    if (!c) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory to list candidates", pr->who);
+    int n = 0, providers = atomic_load(&registry.providers);
+    for (int i = 0; i < providers; i++) {
+        const st_provider *p = registry.provider[i];
+        if (p->op != pr->op || n == MAX_CANDIDATES) continue;
+        int k = p->enumerate(h, pr, c + n, MAX_CANDIDATES - n);
+        for (int j = n; j < n + k; j++) c[j].provider = p;
+        n += k;
+    }
+    const st_candidate *best = choose(h, pr, choice, c, n);
+    strata_status s = best ? best->provider->build(h, pr, best, plan) : h->err.status;
+    if (s == STRATA_OK) {
+        strata_plan *p = *plan;
+        p->op = pr->op;
+        p->chosen = *best;
+        snprintf(p->device, sizeof p->device, "%s", h->device);
+        write_text(p, c, n, best);
+        if (ST_UNLIKELY(t0))
+            st_trace_end(t0, "plan", best->kernel, "%s: %d candidates, predicted %.1f us, workspace %zu",
+                         p->title, n, best->us, p->workspace);
+    } else if (ST_UNLIKELY(t0)) {
+        st_trace_end(t0, "plan", "none", "%d candidates", n);
+    }
+    free(c);
+    return s;
+}
+
+strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
+{
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data)) return p->run(h, p, data, r);
+    strata_status s = st_handle_check(h, "strata_plan_run");
+    if (s) return s;
+    return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_plan_run: %s is NULL", p ? "data" : "the plan");
+}
+
+size_t strata_plan_workspace(const strata_plan *p) { return p ? p->workspace : 0; }
+const char *strata_plan_describe(const strata_plan *p)
+{
+    return p && p->text ? p->text : p ? p->title : "no plan";
+}
+const char *strata_plan_kernel(const strata_plan *p) { return p ? p->chosen.kernel : ""; }
