@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# A short front door; CMake and Ninja do the work. `make help` lists the targets.
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+configure = cmake -S . -B $(1) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) $(2) >$(1).log 2>&1 || { cat $(1).log; exit 1; }
+
+.PHONY: help setup build demo test test-asan test-tsan test-clang bench conformance soak install bundle format check clean
+
+help:
+	@echo "make demo        set up, build, train a network on Fashion-MNIST and show one call's path"
+	@echo "make test        set up, build, run every test and check that this machine can"
+	@echo "make test-asan   the tests under AddressSanitizer and UBSan;  make test-tsan: under ThreadSanitizer"
+	@echo "make test-clang  the tests built with clang"
+	@echo "make bench       Strata beside the peers it finds;  make soak: random problems with free seeds for SOAK_SECONDS"
+	@echo "make conformance other people's suites against the built library (none in this version yet: see docs/building.md)"
+	@echo "make install     library, headers, command to PREFIX ($(PREFIX));  make bundle: a relocatable folder dist/strata"
+
+setup:
+	@tools/setup
+
+build: setup
+	@$(call configure,$(BUILD),)
+	@ninja -C $(BUILD) -j$(JOBS)
+
+demo: build
+	@$(BUILD)/examples/strata-demo
+
+test: build check
+	@cd $(BUILD) && ctest --output-on-failure
+
+check:
+	@tools/check_layers
+	@tools/check_format
+	@tools/check_kernels $(BUILD)
+
+test-asan: setup
+	@$(call configure,$(BUILD)-asan,-DSTRATA_SANITIZE=address)
+	@ninja -C $(BUILD)-asan -j$(JOBS)
+	@cd $(BUILD)-asan && ctest --output-on-failure
+
+test-tsan: setup
+	@$(call configure,$(BUILD)-tsan,-DSTRATA_SANITIZE=thread)
+	@ninja -C $(BUILD)-tsan -j$(JOBS)
+	@cd $(BUILD)-tsan && ctest --output-on-failure
+
+test-clang: setup
+	@$(call configure,$(BUILD)-clang,-DCMAKE_C_COMPILER=clang)
+	@ninja -C $(BUILD)-clang -j$(JOBS)
+	@tools/check_kernels $(BUILD)-clang
+	@cd $(BUILD)-clang && ctest --output-on-failure
+
+bench: build
+	@$(BUILD)/src/cli/strata bench gemm
+	@$(BUILD)/src/cli/strata bench conv
+	@$(BUILD)/src/cli/strata bench pointwise
+
+SOAK_SECONDS ?= 600
+soak: build
+	@tools/soak $(BUILD) $(SOAK_SECONDS)
+
+conformance: build
+	@echo "strata: this version has no conformance suites; ctest's ops_ tests are the full ones"
+	@cd $(BUILD) && ctest --output-on-failure -R ops_
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+bundle: build
+	@tools/bundle $(BUILD) dist/strata
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-clang $(BUILD)*.log dist
