@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* 10_your_own.c - the caller may own everything: the allocator, the workspace, the threads. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strata.h>
+#include <string.h>
+#include <threads.h>
+
+enum { N = 300, THREADS = 2 };
+static double a[N * N], b[N * N], c[N * N], first[N * N];
+static size_t held;
+static int bodies;
+
+static void *get(void *user, size_t bytes, size_t alignment)
+{
+    *(size_t *)user += bytes;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void put(void *user, void *p, size_t bytes)
+{
+    *(size_t *)user -= bytes;
+    free(p);
+}
+
+/* A parallel for of one's own: every body once, in any order, on any threads. */
+typedef struct work {
+    atomic_int next;
+    int n;
+    void (*body)(void *arg, int i);
+    void *arg;
+} work;
+
+static int worker(void *arg)
+{
+    work *w = arg;
+    for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) w->body(w->arg, i);
+    return 0;
+}
+
+static void mine(void *user, int n, void (*body)(void *arg, int i), void *arg)
+{
+    work w = {0, n, body, arg};
+    thrd_t t[THREADS - 1];
+    *(int *)user += n;
+    for (int i = 0; i < THREADS - 1; i++) thrd_create(&t[i], worker, &w);
+    worker(&w);
+    for (int i = 0; i < THREADS - 1; i++) thrd_join(t[i], NULL);
+}
+
+int main(void)
+{
+    for (int i = 0; i < N * N; i++) a[i] = 1.0 / (1 + i % 13), b[i] = 1.0 / (1 + i % 7);
+    strata_tensor A = strata_matrix(a, STRATA_F64, N, N, STRATA_ROW_MAJOR, 0);
+    strata_tensor B = strata_matrix(b, STRATA_F64, N, N, STRATA_COL_MAJOR, 0);
+    strata_tensor C = strata_matrix(c, STRATA_F64, N, N, STRATA_ROW_MAJOR, 0);
+    strata_handle *h;
+    if (strata_create(&h, "cpu")) return 1;
+
+    strata_allocator allocator = {get, put, &held};
+    if (strata_set_allocator(h, &allocator) || strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL))
+        goto failed;
+    printf("the handle holds %zu bytes, all from the caller's allocator\n", held);
+    memcpy(first, c, sizeof c);
+
+    if (strata_set_parallel_for(h, mine, &bodies, THREADS)) goto failed;
+    if (strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL)) goto failed;
+    printf("%d bodies ran on the caller's threads; the bits are %s\n", bodies,
+           memcmp(first, c, sizeof c) ? "other" : "the same");
+
+    static _Alignas(64) char space[8 << 20];
+    if (strata_set_workspace(h, space, sizeof space)) goto failed;
+    if (strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL)) goto failed;
+    printf("the workspace is an array of the caller's; the bits are %s\n",
+           memcmp(first, c, sizeof c) ? "other" : "the same");
+    strata_destroy(h);
+    printf("after strata_destroy %zu bytes are held\n", held);
+    return held || memcmp(first, c, sizeof c) ? 1 : 0;
+failed:
+    fprintf(stderr, "%s\n", strata_error(h));
+    return 1;
+}
