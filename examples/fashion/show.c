@@ -60,7 +60,7 @@ static void captions(FILE *f, int line, int in_row, int width, const show_pictur
 
 void show_pictures(FILE *f, show_style style, int columns, int side, int count, const show_picture *picture)
 {
-    if (columns <= 0) columns = 100;
+    if (columns <= 0) columns = 148;
     int per_row = (columns + GAP) / (SMALLEST + GAP);
     if (per_row > 5) per_row = 5;
     if (per_row < 1) per_row = 1;

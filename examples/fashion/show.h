@@ -19,6 +19,6 @@ typedef struct show_picture {
 
 /* What the terminal behind standard output can do. */
 show_style show_style_here(void);
-/* Prints the pictures in rows that fit `columns` characters (0: 100), each scaled down to at most `side` columns. */
+/* Prints the pictures in rows that fit `columns` characters (0: 148), each scaled down to at most `side` columns. */
 void show_pictures(FILE *f, show_style style, int columns, int side, int count, const show_picture *picture);
 #endif
