@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.h - what the providers of contractions share: the head of their plans, its scalars, and the fields that
+ * describe a problem in words.
+ *
+ * Every plan that a contraction provider builds begins with st_contract_plan, so that st_tile_plan can set the scalars and
+ * free the expression whoever built the plan. */
+#ifndef ST_TILE_CONTRACT_H
+#define ST_TILE_CONTRACT_H
+#include "tile/tile.h"
+#include "tile/kernels.h"
+
+typedef struct st_contract_plan {
+    strata_plan base;
+    double alpha, beta;  /* of a run that brings none: 1 and 0 unless st_tile_plan set them */
+    st_contract problem; /* as described by the caller */
+    st_expr *expr;       /* NULL, or the parsed epilogue; owned */
+} st_contract_plan;
+
+/* Provider's build: a zeroed plan of `bytes` (its own struct, beginning with st_contract_plan) with problem, expression,
+ * operands, flops, bytes and title filled in. *plan is NULL on failure. */
+strata_status st_contract_plan_new(strata_handle *h, const st_problem *p, size_t bytes, st_contract_plan **plan);
+void st_contract_plan_destroy(strata_plan *p); /* frees the expression; providers call it from their own destroy or use it as such */
+
+/* Scalars of this run: r's, else the plan's. */
+strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r, double *alpha, double *beta);
+
+/* Product of an axis list's lengths (1 for none). */
+int64_t st_axes_len(const st_axes *l);
+
+/* Floor of any method, for predictions: measured-once rates of this processor in flops and bytes per microsecond. */
+double st_contract_peak(const st_cpu *cpu, int type); /* flops per microsecond and core */
+#define ST_CONTRACT_BYTES_PER_US 20000.0              /* memory, one core: a low estimate */
+
+/* Providers of plain products (gemm_*.c) and of windowed ones (window*.c), the slow one that always works (reference.c). */
+extern const st_provider st_gemm_small_provider, st_gemm_skinny_provider, st_gemm_packed_provider;
+void st_window_register(void);    /* registers the windowed providers */
+void st_reference_register(void); /* registers the generic reference provider, last */
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_body.h - the packed microkernel: mr rows x nv vectors of C stay in registers while k runs over two panels.
+ *
+ * Including file: VEC_F64, VEC_BITS, MR, NV and KERNEL (the row's id); it gets st_kernel_<id> with an instance for every
+ * height 1..MR and width 1..NV, so that no edge is ever scalar. Everything is an always_inline body with constant mr and nv
+ * whose inner loops unroll completely; else the accumulators go to memory. The walk over k is one loop body run in four
+ * phases that differ only in what they prefetch (next B panel; nothing; rows of C, about 200 steps before they are updated;
+ * nothing): three copies of the loop made clang keep the accumulators in memory, and C prefetched at the start is gone
+ * again when it is needed. The recipe of few rows and long runs (6 x 4 vectors): C's update is what tiles differ in. */
+#include "tile/cpu/gemm_kernel.h"
+#include "tile/cpu/gemm_vec.h"
+#include "tile/cpu/pack_body.h"
+
+#define NR (NV * VL)
+#define PASTE2(a, b) a##b
+#define PASTE(a, b) PASTE2(a, b)
+enum { KU = 4, C_AHEAD = 192 };
+
+ST_INLINE void ukr_step(const int mr, const int nv, V acc[MR][NV], const T *a, const T *b)
+{
+    V bv[NV];
+UNROLL
+    for (int j = 0; j < nv; j++) bv[j] = v_load(b + j * VL);
+UNROLL
+    for (int i = 0; i < mr; i++) {
+        V x = v_set1(a[i]);
+UNROLL
+        for (int j = 0; j < nv; j++) acc[i][j] = v_fma(x, bv[j], acc[i][j]);
+    }
+}
+
+ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_ukr_args *x, const T *restrict a, const T *restrict b,
+                        T *restrict c)
+{
+    V acc[MR][NV];
+UNROLL
+    for (int i = 0; i < mr; i++)
+UNROLL
+        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    const int64_t k = x->k, steps = k / KU, ldc = x->ldc;
+    /* phases: iterations left when each one ends */
+    int64_t late = steps > C_AHEAD / KU ? C_AHEAD / KU : steps, left = steps;
+    int64_t stop = x->next_count < steps - late ? steps - x->next_count : late;
+    const char *pf = x->next;
+    int64_t jump = 256;
+    if (x->next_count == 0) {
+        stop = late;
+        jump = 0;
+        pf = (const char *)b;
+    }
+    for (;;) {
+        for (; left > stop; left--, a += KU * MR, b += KU * NR, pf += jump) {
+            __builtin_prefetch(pf);
+            if (NV > 1) __builtin_prefetch(pf + 64);
+            if (NV * VL * sizeof(T) > 128) __builtin_prefetch(pf + 128);
+            if (NV * VL * sizeof(T) > 192) __builtin_prefetch(pf + 192);
+UNROLL
+            for (int u = 0; u < KU; u++) ukr_step(mr, nv, acc, a + u * MR, b + u * NR);
+        }
+        if (left == 0) break;
+        if (left > late) { /* the next panel's share is done */
+            stop = late;
+            jump = 0;
+            pf = (const char *)b;
+        } else if (left == late && late > mr) {
+            stop = late - mr;
+            jump = ldc * (int64_t)sizeof(T);
+            pf = (const char *)c;
+        } else {
+            stop = 0;
+            jump = 0;
+            pf = (const char *)b;
+        }
+    }
+    for (int64_t p = steps * KU; p < k; p++, a += MR, b += NR) ukr_step(mr, nv, acc, a, b);
+    __asm__("" : "+r"(c)); /* or GCC computes all row addresses before the loop and spills them */
+    const MK mask = v_mask(masked ? x->last : VL - 1);
+    const V va = v_set1((T)x->alpha);
+    if (x->beta == 0.0) {
+UNROLL
+        for (int i = 0; i < mr; i++, c += ldc)
+UNROLL
+            for (int j = 0; j < nv; j++) {
+                V r = v_mul(va, acc[i][j]);
+                if (masked && j == nv - 1)
+                    v_storem(c + j * VL, mask, r);
+                else
+                    v_store(c + j * VL, r);
+            }
+    } else {
+        const V vb = v_set1((T)x->beta);
+UNROLL
+        for (int i = 0; i < mr; i++, c += ldc)
+UNROLL
+            for (int j = 0; j < nv; j++) {
+                V r = v_mul(va, acc[i][j]);
+                if (masked && j == nv - 1)
+                    v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
+                else
+                    v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
+            }
+    }
+    (void)mask;
+}
+
+static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c)
+{
+    ukr_body(MR, NV, 0, x, a, b, c);
+}
+#define EDGE(m, v)                                                                                                     \
+    static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c)                             \
+    {                                                                                                                  \
+        ukr_body(m, v, 1, x, a, b, c);                                                                                 \
+    }
+#if NV == 4
+#define EDGES(m) EDGE(m, 1) EDGE(m, 2) EDGE(m, 3) EDGE(m, 4)
+#define ROW(m) ukr_##m##_1, ukr_##m##_2, ukr_##m##_3, ukr_##m##_4
+#elif NV == 2
+#define EDGES(m) EDGE(m, 1) EDGE(m, 2)
+#define ROW(m) ukr_##m##_1, ukr_##m##_2
+#endif
+EDGES(1) EDGES(2) EDGES(3) EDGES(4)
+#if MR == 6
+EDGES(5) EDGES(6)
+static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6)};
+#else
+static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4)};
+#endif
+
+static void pack_a(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)
+{
+    pack_lines(MR, dst, w, k, src, ls, ks);
+}
+static void pack_b(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)
+{
+    pack_lines(NR, dst, w, k, src, ls, ks);
+}
+
+const st_packed_kernel PASTE(st_kernel_, KERNEL) = {MR, NV, VL, ukr_full, edges, pack_a, pack_b};
