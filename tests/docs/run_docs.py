@@ -67,7 +67,7 @@ class Block:
         self.fails = "fails" in rest.split()
 
     def where(self):
-        return f"{self.path.relative_to(ROOT)}:{self.line}"
+        return f"{os.path.relpath(self.path, ROOT)}:{self.line}"
 
 
 def blocks_of(path):
@@ -163,7 +163,7 @@ def main():
                     passed += 1
         wrong = dead_links(path)
         for link in wrong:
-            print(f"FAILED  {path.relative_to(ROOT)}: {link} does not exist")
+            print(f"FAILED  {os.path.relpath(path, ROOT)}: {link} does not exist")
         failed += len(wrong)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
