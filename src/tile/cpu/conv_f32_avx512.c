@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_f32_avx512.c - windowed contractions in f32, tiles of up to 6x64: conv_body.h with this file's instruction set. */
+#define VEC_F64 0
+#define VEC_BITS 512
+#define NV 4
+#define KERNEL(form) st_kernel_conv_f32f32f32_##form##_6x64_avx512
+#include "tile/cpu/conv_body.h"

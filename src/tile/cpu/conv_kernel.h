@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_kernel.h - what the microkernel of windowed contractions looks like to its drivers (window_*.c).
+ *
+ * One kernel serves every form: up to eight rows, each read in place by broadcasting from its own address, times columns read as
+ * vectors (a packed panel, or an operand in place). The sum runs over a list of runs: `len` steps that go `ks` elements along
+ * every row and `ldb` along the columns. Between runs the rows jump by run.a (all alike: the taps of a window), or to addresses
+ * of their own out of a table (pixels at the border, some of which point to zeros). Nothing of the window is ever copied. */
+#ifndef ST_TILE_CPU_CONV_KERNEL_H
+#define ST_TILE_CPU_CONV_KERNEL_H
+#include "base/base.h"
+
+enum { ST_CONV_ROWS = 8, ST_CONV_VECS = 4 };
+
+typedef struct st_conv_run {
+    int64_t a, b, len; /* offsets in elements from the rows' addresses and from call.b */
+} st_conv_run;
+
+typedef struct st_conv_call {
+    const void *const
+        *rows; /* one address a row; table kernels: ST_CONV_ROWS addresses a run (run.a is then not used) */
+    const st_conv_run *run;
+    int64_t runs;
+    int64_t ks, ldb;
+    const void *b;
+    void *c; /* C := alpha * sum + beta * C; beta = 0 never reads C */
+    int64_t ldc;
+    double alpha, beta;
+    int64_t last; /* lanes of the last vector that C has, 1..vl */
+} st_conv_call;
+typedef void (*st_conv_fn)(const st_conv_call *q);
+
+/* dst[p * ldd + i] = line[i][p] for p < k, i < w (w <= 16); a NULL line reads as zeros. Writes nothing else. */
+typedef void (*st_conv_turn_fn)(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k);
+
+typedef struct st_conv_kernel {
+    int vl, vecs;                                         /* lanes of a vector, vectors of the widest tile */
+    int rows[ST_CONV_VECS + 1];                           /* most rows of a tile of that many vectors */
+    st_conv_fn fn[2][ST_CONV_VECS + 1][ST_CONV_ROWS + 1]; /* [with a table][vectors][rows] */
+    st_conv_turn_fn turn;
+} st_conv_kernel;
+#endif

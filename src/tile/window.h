@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window.h - windowed contractions on the CPU: what convolutions run on.
+ *
+ * Three forms share the microkernel of cpu/conv_kernel.h:
+ *   direct  rows are pixels (m), read in place from the image; columns are n, B packed into panels once a call. Taps outside
+ *           the image read a row of zeros through a table of addresses; inside, nothing but offsets changes between taps.
+ *           (forward and data gradient where channels lie innermost)
+ *   taps    rows are the window's taps and the channels below them (m), columns are n, the sum runs over pixels (k), whose
+ *           range is clipped to the image for each tap. Long sums are cut in pieces that the shape alone fixes. (weight gradient)
+ *   panel   columns are m, packed into panels of pixels as they are needed; rows are n, read in place. Takes any strides and
+ *           bounds. (images with pixels innermost; few pixels with large weights)
+ * A plan works on a simplified copy of the problem: axes of length 1 dropped, neighbours merged, bounds that always hold dropped. */
+#ifndef ST_TILE_WINDOW_H
+#define ST_TILE_WINDOW_H
+#include "tile/contract.h"
+#include "tile/cpu/conv_kernel.h"
+
+enum { ST_WIN_DIRECT, ST_WIN_TAPS, ST_WIN_PANEL };
+enum { ST_WIN_CHUNK = 240 }; /* most pixels of a task of the direct form */
+
+/* Lines of lanes (columns of a panel) x steps, read through axes; elements outside a bound are zero. */
+typedef struct st_win_source {
+    int64_t es;       /* bytes of an element */
+    int lanes, steps; /* numbers of axes */
+    int64_t lane_len[ST_AXES], lane_stride[ST_AXES];
+    int64_t step_len[ST_AXES], step_stride[ST_AXES];
+    int bounds;
+    struct {
+        int64_t limit, offset, il,
+            is;         /* coordinate = offset + il * (index of lane axis) + is * (index of step axis) */
+        int lane, step; /* -1: absent */
+    } bound[ST_BOUNDS];
+} st_win_source;
+
+typedef struct st_win_plan {
+    st_contract_plan head;
+    st_contract c; /* simplified */
+    const st_conv_kernel *kernel;
+    int form;
+    int64_t es, M, N, K, G;
+    int64_t blocks, width; /* column blocks and the pitch of a panel: the widest block's lanes */
+    int64_t kparts;        /* even parts of k, summed one after another */
+    int workers;           /* threads that the workspace serves */
+    size_t shared, local;  /* workspace: shared bytes, then `local` bytes a worker */
+    double us;
+    st_win_source source; /* what is packed: B (direct, taps) or A (panel) */
+    /* direct */
+    int64_t inner, ks, taps; /* run axis: length and stride in A; number of taps */
+    int64_t chunk, chunks;
+    int64_t *tap_a, *tap_c[ST_BOUNDS]; /* offset in A and share of the bounds' coordinates of every tap */
+    int64_t reach[ST_BOUNDS][2];       /* least and greatest share of the taps */
+    st_conv_run *run;                  /* runs inside the image, all parts */
+    int64_t *part_run;                 /* first run of every part */
+    void *zeros, *zero_row;
+    /* taps */
+    int64_t outer_rows, free_rows; /* rows along bound axes and along free ones */
+    int64_t run_len, run_a, run_b, outer_k;
+    int64_t pieces, row_tasks, row_tiles;
+    bool b_in_place;
+    /* panel */
+    int64_t row_split;
+} st_win_plan;
+
+/* Copies lanes [l0, l0 + lanes) x steps [s0, s0 + steps) of a source into dst[step * pitch + lane], zeros up to `width` lanes. */
+void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base, int64_t l0, int64_t lanes,
+                 int64_t s0, int64_t steps, void *dst, int64_t pitch, int64_t width);
+
+/* Offset in elements of index i of an axis list in operand `which` (0 A, 1 B, 2 C). */
+int64_t st_win_offset(const st_axes *l, int which, int64_t i);
+void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES]);
+
+/* C (+)= a finished tile: rows r0.. of `rows_are_m ? m : n`, columns c0.. of the other, tile[row * pitch + col]. */
+void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *tile, int64_t pitch,
+                    int64_t r0, int64_t rows, int64_t c0, int64_t cols, double alpha, double beta);
+/* alpha = 0: C := beta * C and the epilogue; A and B are not read. */
+void st_win_beta_only(const st_win_plan *p, void *const data[], double beta, void *scratch);
+/* Runs the epilogue, if there is one, on m0.. x n0.. of batch item g, where C holds the product. */
+size_t st_win_epilogue_scratch(const st_win_plan *p);
+void st_win_epilogue(const st_win_plan *p, void *const data[], int64_t g, int64_t m0, int64_t rows,
+                     int64_t n0, int64_t cols, void *scratch);
+/* Column block j: first column and number; width in vectors. */
+void st_win_block(const st_win_plan *p, int64_t total, int64_t j, int64_t *first, int64_t *count, int *vecs);
+void st_win_part(const st_win_plan *p, int64_t part, int64_t *k0, int64_t *k1);
+/* Runs tasks on the team, or on this thread when the plan's workspace does not serve so many. */
+void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us, st_task_fn fn, void *arg);
+
+strata_status st_win_direct_build(strata_handle *h, st_win_plan *p);
+strata_status st_win_taps_build(strata_handle *h, st_win_plan *p);
+strata_status st_win_panel_build(strata_handle *h, st_win_plan *p);
+strata_status st_win_direct_run(strata_handle *h, const strata_plan *plan, void *const data[],
+                                const strata_run *r);
+strata_status st_win_taps_run(strata_handle *h, const strata_plan *plan, void *const data[],
+                              const strata_run *r);
+strata_status st_win_panel_run(strata_handle *h, const strata_plan *plan, void *const data[],
+                               const strata_run *r);
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window_common.c - what the three forms share: indices of axis lists, even splits, finished tiles into C, the epilogue. */
+#include "tile/window.h"
+#include <string.h>
+
+void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
+{
+    for (int64_t d = l->count - 1; d >= 0; d--) {
+        idx[d] = i % l->ax[d].len;
+        i /= l->ax[d].len;
+    }
+}
+
+int64_t st_win_offset(const st_axes *l, int which, int64_t i)
+{
+    int64_t off = 0;
+    for (int64_t d = l->count - 1; d >= 0; d--) {
+        const st_axis *x = &l->ax[d];
+        off += i % x->len * (which == 0 ? x->a : which == 1 ? x->b : x->c);
+        i /= x->len;
+    }
+    return off;
+}
+
+void st_win_block(const st_win_plan *p, int64_t total, int64_t j, int64_t *first, int64_t *count, int *vecs)
+{
+    const int64_t vl = p->kernel->vl, all = st_ceil_div(total, vl), each = all / p->blocks,
+                  more = all % p->blocks;
+    const int64_t v0 = j * each + st_min64(j, more), n = each + (j < more);
+    *first = v0 * vl;
+    *count = st_min64(total - *first, n * vl);
+    *vecs = (int)n;
+}
+
+void st_win_part(const st_win_plan *p, int64_t part, int64_t *k0, int64_t *k1)
+{
+    const int64_t each = p->K / p->kparts, more = p->K % p->kparts;
+    *k0 = part * each + st_min64(part, more);
+    *k1 = *k0 + each + (part < more);
+}
+
+void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us, st_task_fn fn, void *arg)
+{
+    if (tasks > 1 && st_threads(h) <= p->workers) {
+        st_team_for(h, tasks, us, fn, arg);
+        return;
+    }
+    for (int64_t i = 0; i < tasks; i++) fn(arg, i, 0);
+}
+
+#define SCATTER(T)                                                                                        \
+    static void scatter_##T(T *c, const T *t, int64_t pitch, const int64_t *ro, int64_t rows,             \
+                            const int64_t *co, int64_t cols, T alpha, T beta)                             \
+    {                                                                                                     \
+        for (int64_t j = 0; j < cols; j++) {                                                              \
+            T *d = c + co[j];                                                                             \
+            if (beta == 0)                                                                                \
+                for (int64_t i = 0; i < rows; i++) d[ro[i]] = alpha * t[i * pitch + j];                   \
+            else                                                                                          \
+                for (int64_t i = 0; i < rows; i++) d[ro[i]] = alpha * t[i * pitch + j] + beta * d[ro[i]]; \
+        }                                                                                                 \
+    }
+SCATTER(float)
+SCATTER(double)
+
+void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *tile, int64_t pitch,
+                    int64_t r0, int64_t rows, int64_t c0, int64_t cols, double alpha, double beta)
+{
+    const st_axes *rl = rows_are_m ? &p->c.m : &p->c.n, *cl = rows_are_m ? &p->c.n : &p->c.m;
+    int64_t ro[64], co[64];
+    for (int64_t y = 0; y < rows; y += 64) {
+        const int64_t nr = st_min64(64, rows - y);
+        for (int64_t i = 0; i < nr; i++) ro[i] = st_win_offset(rl, 2, r0 + y + i);
+        for (int64_t x = 0; x < cols; x += 64) {
+            const int64_t nc = st_min64(64, cols - x);
+            for (int64_t i = 0; i < nc; i++) co[i] = st_win_offset(cl, 2, c0 + x + i);
+            const char *t = (const char *)tile + (y * pitch + x) * p->es;
+            if (p->es == 4)
+                scatter_float(c, (const float *)t, pitch, ro, nr, co, nc, (float)alpha, (float)beta);
+            else
+                scatter_double(c, (const double *)t, pitch, ro, nr, co, nc, alpha, beta);
+        }
+    }
+}
+
+size_t st_win_epilogue_scratch(const st_win_plan *p)
+{
+    return p->head.expr ? (st_expr_scratch(p->head.expr) + 63) / 64 * 64 : 0;
+}
+
+/* One rectangle along the innermost axes; mi, ni, gi are the indices where it begins. */
+static void rectangle(const st_win_plan *p, void *const data[], const int64_t *gi, const int64_t *mi,
+                      int64_t rows, const int64_t *ni, int64_t cols, void *scratch)
+{
+    const st_contract *c = &p->c;
+    const st_expr_var *vars;
+    const int count = st_expr_vars(p->head.expr, &vars);
+    const int64_t ml = c->m.count - 1, nl = c->n.count - 1;
+    const int64_t cm = ml >= 0 ? c->m.ax[ml].c : 0, cn = nl >= 0 ? c->n.ax[nl].c : 0;
+    const bool turned = cm == 1 && cn != 1; /* C runs along m: the rectangle's columns are m then */
+    st_expr_arg args[ST_EXPR_VARS];
+    for (int v = 0; v < count; v++) {
+        int64_t off = 0, sm = cm, sn = cn, type = c->tc;
+        void *base = data[2];
+        int o = -1;
+        for (int i = 0; i < c->epi_operands; i++)
+            if (strcmp(vars[v].name, c->epi[i].name) == 0) o = i;
+        if (o >= 0) {
+            const st_epi_operand *e = &c->epi[o];
+            base = data[3 + o];
+            type = e->type;
+            sm = ml >= 0 ? e->sm[ml] : 0;
+            sn = nl >= 0 ? e->sn[nl] : 0;
+            for (int64_t d = 0; d <= ml; d++) off += mi[d] * e->sm[d];
+            for (int64_t d = 0; d <= nl; d++) off += ni[d] * e->sn[d];
+            for (int64_t d = 0; d < c->batch.count; d++) off += gi[d] * e->sb[d];
+        } else {
+            for (int64_t d = 0; d <= ml; d++) off += mi[d] * c->m.ax[d].c;
+            for (int64_t d = 0; d <= nl; d++) off += ni[d] * c->n.ax[d].c;
+            for (int64_t d = 0; d < c->batch.count; d++) off += gi[d] * c->batch.ax[d].c;
+        }
+        args[v].ptr = (char *)base + off * (int64_t)(strata_type_bits((strata_type)type) / 8);
+        args[v].type = (int)type;
+        args[v].sm = turned ? sn : sm;
+        args[v].sn = turned ? sm : sn;
+    }
+    if (turned)
+        st_expr_map(p->head.expr, args, cols, rows, 0, 0, scratch);
+    else
+        st_expr_map(p->head.expr, args, rows, cols, 0, 0, scratch);
+}
+
+void st_win_epilogue(const st_win_plan *p, void *const data[], int64_t g, int64_t m0, int64_t rows,
+                     int64_t n0, int64_t cols, void *scratch)
+{
+    if (!p->head.expr) return;
+    const st_contract *c = &p->c;
+    int64_t gi[ST_AXES] = {0}, mi[ST_AXES] = {0}, ni[ST_AXES] = {0};
+    st_win_index(&c->batch, g, gi);
+    for (int64_t i = 0; i < rows;) {
+        st_win_index(&c->m, m0 + i, mi);
+        const int64_t nr =
+            c->m.count ? st_min64(rows - i, c->m.ax[c->m.count - 1].len - mi[c->m.count - 1]) : rows;
+        for (int64_t j = 0; j < cols;) {
+            st_win_index(&c->n, n0 + j, ni);
+            const int64_t nc =
+                c->n.count ? st_min64(cols - j, c->n.ax[c->n.count - 1].len - ni[c->n.count - 1]) : cols;
+            rectangle(p, data, gi, mi, nr, ni, nc, scratch);
+            j += nc;
+        }
+        i += nr;
+    }
+}
+
+void st_win_beta_only(const st_win_plan *p, void *const data[], double beta, void *scratch)
+{
+    static const double zeros[64] = {0};
+    for (int64_t g = 0; g < p->G; g++) {
+        char *c = (char *)data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
+        for (int64_t n = 0; n < p->N; n += 64)
+            st_win_scatter(p, true, c, zeros, 0, 0, p->M, n, st_min64(64, p->N - n), 0, beta);
+        st_win_epilogue(p, data, g, 0, p->M, 0, p->N, scratch);
+    }
+}
