@@ -60,8 +60,12 @@ void progress_show(progress *p, int64_t done, const char *title, const char *det
         p->shown = now;
         int width = terminal_columns() - 62;
         printf("\r%s ", title);
-        bar(p, part, width < 8 ? 8 : width > 40 ? 40 : width);
-        printf(" %3.0f %%  %6.0f images/s  %s  %3.0f s left\033[K", 100 * part, rate, detail, left);
+        if (width >= 8) {
+            bar(p, part, width > 40 ? 40 : width);
+            printf(" %3.0f %%  %6.0f images/s  %s  %3.0f s left\033[K", 100 * part, rate, detail, left);
+        } else { /* a line that wrapped could not be redrawn */
+            printf("%3.0f %%\033[K", 100 * part);
+        }
         fflush(stdout);
     } else if (part * p->lines >= p->printed + 1) {
         p->printed = (int)(part * p->lines);
