@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* skinny_f32_avx2.c - the skinny kernels of skinny_body.h for f32. */
+#define VEC_F64 0
+#define VEC_BITS 256
+#define NN_MR 4
+#define NN_NV 4
+#define NN_ACC 11
+#define NT_MR 2
+#define NT_NR 4
+#define KERNEL gemm_f32f32f32_skinny_avx2
+#include "tile/cpu/skinny_body.h"

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* skinny.c - products with 1 to 16 rows (or, as the transposed product, columns): the large operand is read once, where it is.
+ *
+ *     S[m x n] = sum over k of A(m,k) B(k,n)      S: compact scratch in the workspace;  A: packed there
+ *     C = alpha S + beta C, or the epilogue, in a last pass over the small result
+ *
+ * NN (B contiguous along n): KB rows of B at a time over all columns. NT (B contiguous along k): tiles of dot products. Columns are
+ * divided among the threads; a column's sum never depends on how. */
+#include "tile/contract.h"
+#include "tile/epilogue.h"
+#include "tile/cpu/skinny_kernel.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { KB_NN = 8, KB_NN_DEEP = 16, KB_NT = 1024, AHEAD = 768, MIN_ELEMENTS = 32768 };
+
+typedef struct st_skinny_shape {
+    bool swap, nt;
+    int64_t m, n, k;
+    int64_t ams, aks, bks, bns, cms, cns; /* strides of the (swapped) problem */
+} st_skinny_shape;
+
+typedef struct st_skinny_plan {
+    st_contract_plan head;
+    const st_skinny_kernel *kernel;
+    st_skinny_shape s;
+    int64_t lds;                                         /* of S, elements */
+    int groups, mr[ST_SKINNY_ROWS], row[ST_SKINNY_ROWS]; /* row groups of one pass */
+    int64_t kb, width;                                   /* steps of k a pass; columns a tile */
+    bool pack_a;
+    size_t a_bytes, s_bytes; /* parts of the workspace: packed A, S, the epilogue's scratch */
+    size_t epi_bytes;
+} st_skinny_plan;
+
+typedef struct st_skinny_job {
+    const st_skinny_plan *p;
+    const char *a, *b; /* packed A (or A in place); B */
+    int64_t lda;
+    char *s;
+    int64_t size;
+} st_skinny_job;
+
+/* One axis of the list after dropping ones and merging neighbours; false when more than one is left. */
+static bool single(const st_axes *l, st_axis *out)
+{
+    *out = (st_axis){1, 0, 0, 0};
+    bool any = false;
+    for (int64_t i = 0; i < l->count; i++) {
+        st_axis x = l->ax[i];
+        if (x.len == 1) continue;
+        if (!any) {
+            *out = x;
+            any = true;
+        } else if (out->a == x.a * x.len && out->b == x.b * x.len && out->c == x.c * x.len) {
+            *out = (st_axis){out->len * x.len, x.a, x.b, x.c};
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool shape_of(const st_contract *c, st_skinny_shape *s, char *why, size_t n)
+{
+    st_axis m, nn, k;
+    if (c->bounds) return snprintf(why, n, "A is a window of an image"), false;
+    if (!single(&c->m, &m) || !single(&c->n, &nn) || !single(&c->k, &k))
+        return snprintf(why, n, "m, n or k is several axes that do not merge into one stride"), false;
+    if (st_min64(m.len, nn.len) > ST_SKINNY_ROWS)
+        return snprintf(why, n, "C is %lldx%lld: the smaller side must be at most %d", (long long)m.len,
+                        (long long)nn.len, ST_SKINNY_ROWS),
+               false;
+    s->swap = nn.len < m.len;
+    s->k = k.len;
+    if (s->swap)
+        *s = (st_skinny_shape){true, false, nn.len, m.len, k.len, nn.b, k.b, k.a, m.a, nn.c, m.c};
+    else
+        *s = (st_skinny_shape){false, false, m.len, nn.len, k.len, m.a, k.a, k.b, nn.b, m.c, nn.c};
+    if (s->n * s->k < MIN_ELEMENTS)
+        return snprintf(why, n, "the large operand has %lld elements, fewer than %d: not worth it",
+                        (long long)(s->n * s->k), MIN_ELEMENTS),
+               false;
+    if (s->bns == 1 || s->n == 1) {
+        s->nt = s->bns != 1 && s->bks == 1;
+    } else if (s->bks == 1 || s->k == 1) {
+        s->nt = true;
+    } else {
+        return snprintf(why, n, "the large operand has unit stride along neither of its sides (%lld, %lld)",
+                        (long long)s->bks, (long long)s->bns),
+               false;
+    }
+    if (!s->nt && s->bns != 1) return snprintf(why, n, "the large operand is strided"), false;
+    return true;
+}
+
+static double predict(const strata_handle *h, const st_contract *c, const st_skinny_shape *s)
+{
+    double size = c->ta == STRATA_F64 ? 8 : 4, bytes = size * (double)s->n * (double)s->k;
+    double rate = bytes > (double)h->cpu->l3   ? ST_CONTRACT_BYTES_PER_US * 0.7
+                  : bytes > (double)h->cpu->l2 ? ST_CONTRACT_BYTES_PER_US * 1.2
+                                               : 6e4;
+    double flops =
+        2.0 * (double)s->m * (double)s->n * (double)s->k / (st_contract_peak(h->cpu, (int)c->ta) * 0.7);
+    double batch = (double)st_axes_len(&c->batch);
+    return batch * (1.0 + (bytes / rate > flops ? bytes / rate + 0.2 * flops : flops + 0.2 * bytes / rate));
+}
+
+static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
+{
+    const st_contract *c = p->data;
+    int rows, n = 0;
+    const st_kernel_row *row = st_kernel_rows(&rows);
+    st_skinny_shape s;
+    char why[160] = "";
+    bool fits = c->ta == c->tb && c->ta == c->tc && shape_of(c, &s, why, sizeof why);
+    if (!fits && !why[0]) snprintf(why, sizeof why, "A, B and C must have one type");
+    for (int i = 0; i < rows && n < max; i++) {
+        if (strcmp(row[i].provider, "gemm_skinny") || row[i].type != c->ta) continue;
+        st_candidate *o = &out[n++];
+        snprintf(o->kernel, sizeof o->kernel, "%s", row[i].id);
+        o->row = &row[i];
+        o->order = row[i].order;
+        o->us = -1;
+        if (st_kernel_why_not(&row[i], h->cpu, o->why, sizeof o->why)) continue;
+        if (!fits) {
+            snprintf(o->why, sizeof o->why, "%s", why);
+            continue;
+        }
+        /* slower instruction sets behind faster ones */
+        double scale = row[i].needs & ST_ISA_AVX512 ? 1 : row[i].needs & ST_ISA_AVX2 ? 1.3 : 4;
+        o->us = predict(h, c, &s) * (h->cpu->level == ST_LEVEL_PORTABLE ? 1 : scale);
+        const st_skinny_kernel *k = row[i].impl;
+        int64_t size = c->ta == STRATA_F64 ? 8 : 4;
+        o->workspace = (size_t)(st_round_up((s.m * (s.k + k->vl)) * size, 64) +
+                                st_round_up(s.m * (st_round_up(s.n, k->vl) + k->vl) * size, 64));
+    }
+    return n;
+}
+
+/* ---- running ---- */
+
+static void nn_columns(const st_skinny_job *j, int64_t j0, int64_t j1)
+{
+    const st_skinny_plan *p = j->p;
+    const st_skinny_shape *s = &p->s;
+    for (int64_t k0 = 0; k0 < s->k; k0 += p->kb) {
+        int64_t kb = st_min64(p->kb, s->k - k0);
+        for (int64_t c = j0; c < j1; c += p->width) {
+            int64_t cols = st_min64(p->width, j1 - c);
+            for (int g = 0; g < p->groups; g++)
+                p->kernel->nn[p->mr[g]](kb, j->a + (p->row[g] * s->k + k0 * p->mr[g]) * j->size,
+                                        j->b + (k0 * s->bks + c) * j->size, s->bks,
+                                        j->s + (p->row[g] * p->lds + c) * j->size, p->lds, cols, k0 == 0,
+                                        g == 0 ? AHEAD : 0);
+        }
+    }
+}
+
+static void nt_columns(const st_skinny_job *j, int64_t j0, int64_t j1)
+{
+    const st_skinny_plan *p = j->p;
+    const st_skinny_shape *s = &p->s;
+    _Alignas(64) char part[ST_SKINNY_ROWS * ST_SKINNY_NR * 64];
+    for (int64_t c = j0; c < j1; c += p->width) {
+        int nr = (int)st_min64(p->width, j1 - c);
+        for (int64_t k0 = 0; k0 < s->k; k0 += p->kb) {
+            int64_t kb = st_min64(p->kb, s->k - k0);
+            for (int g = 0; g < p->groups; g++)
+                p->kernel->nt[(p->mr[g] - 1) * ST_SKINNY_NR + nr - 1](
+                    kb, j->a + (p->row[g] * j->lda + k0) * j->size, j->lda,
+                    j->b + (c * s->bns + k0) * j->size, s->bns,
+                    part + p->row[g] * nr * p->kernel->vl * j->size, k0 == 0, g == 0 ? AHEAD : 0);
+        }
+        for (int64_t i = 0; i < s->m; i++)
+            p->kernel->reduce(nr, part + i * nr * p->kernel->vl * j->size, j->s + (i * p->lds + c) * j->size,
+                              1);
+    }
+}
+
+#define FINISH(T)                                                                                  \
+    static void finish_##T(const st_skinny_plan *p, const T *s, T *c, T alpha, T beta, int64_t j0, \
+                           int64_t j1)                                                             \
+    {                                                                                              \
+        const int64_t cms = p->s.cms, cns = p->s.cns;                                              \
+        for (int64_t i = 0; i < p->s.m; i++) {                                                     \
+            const T *x = s + i * p->lds;                                                           \
+            T *y = c + i * cms;                                                                    \
+            if (beta == 0)                                                                         \
+                for (int64_t j = j0; j < j1; j++) y[j * cns] = alpha * x[j];                       \
+            else                                                                                   \
+                for (int64_t j = j0; j < j1; j++) y[j * cns] = alpha * x[j] + beta * y[j * cns];   \
+        }                                                                                          \
+    }
+FINISH(float)
+FINISH(double)
+
+typedef struct st_skinny_run {
+    st_skinny_job job;
+    char *c;
+    double alpha, beta;
+} st_skinny_run;
+
+static void body(void *v, int id, int n)
+{
+    const st_skinny_run *r = v;
+    const st_skinny_plan *p = r->job.p;
+    /* whole tiles for each thread */
+    int64_t tiles = st_ceil_div(p->s.n, p->width), j0 = tiles * id / n * p->width,
+            j1 = st_min64(tiles * (id + 1) / n * p->width, p->s.n);
+    if (j0 >= j1) return;
+    if (p->s.nt)
+        nt_columns(&r->job, j0, j1);
+    else
+        nn_columns(&r->job, j0, j1);
+    if (r->job.size == 4)
+        finish_float(p, (const float *)(const void *)r->job.s, (float *)(void *)r->c, (float)r->alpha,
+                     (float)r->beta, j0, j1);
+    else
+        finish_double(p, (const double *)(const void *)r->job.s, (double *)(void *)r->c, r->alpha, r->beta,
+                      j0, j1);
+}
+
+/* alpha = 0 or k = 0: A and B are not read. */
+static void scale_only(const st_skinny_plan *p, char *c, char *s, int64_t size, double beta)
+{
+    memset(s, 0, (size_t)(p->s.m * p->lds * size));
+    if (size == 4)
+        finish_float(p, (const float *)(const void *)s, (float *)(void *)c, 0, (float)beta, 0, p->s.n);
+    else
+        finish_double(p, (const double *)(const void *)s, (double *)(void *)c, 0, beta, 0, p->s.n);
+}
+
+static int64_t batch_offset(const st_axes *l, int64_t g, int which)
+{
+    int64_t off = 0;
+    for (int64_t d = l->count - 1; d >= 0; d--) {
+        const st_axis *x = &l->ax[d];
+        off += g % x->len * (which == 0 ? x->a : which == 1 ? x->b : x->c);
+        g /= x->len;
+    }
+    return off;
+}
+
+static const char *prepare_a(const st_skinny_plan *p, const char *a, char *room, int64_t size, int64_t *lda)
+{
+    const st_skinny_shape *s = &p->s;
+    *lda = s->ams;
+    if (!p->pack_a) return a;
+    *lda = s->k;
+    if (s->nt) { /* rows made contiguous: "lines" are steps of k */
+        p->kernel->pack(room, s->k, s->m, a, s->aks, s->ams);
+        return room;
+    }
+    for (int g = 0; g < p->groups; g++)
+        p->kernel->pack(room + p->row[g] * s->k * size, p->mr[g], s->k, a + p->row[g] * s->ams * size, s->ams,
+                        s->aks);
+    return room;
+}
+
+static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+{
+    const st_skinny_plan *p = (const st_skinny_plan *)(const void *)plan;
+    const st_contract *c = &p->head.problem;
+    const int64_t size = c->ta == STRATA_F64 ? 8 : 4, batch = st_axes_len(&c->batch);
+    uint64_t t0 = st_trace_begin();
+    double alpha, beta;
+    strata_status st = st_contract_scalars(h, &p->head, r, &alpha, &beta);
+    if (st) return st;
+    char *ws = st_plan_workspace(h, plan, r);
+    if (!ws) return h->err.status;
+    int threads = 1;
+    for (int64_t g = 0; g < batch; g++) {
+        const char *a =
+            (const char *)data[p->s.swap ? 1 : 0] + batch_offset(&c->batch, g, p->s.swap ? 1 : 0) * size;
+        const char *b =
+            (const char *)data[p->s.swap ? 0 : 1] + batch_offset(&c->batch, g, p->s.swap ? 0 : 1) * size;
+        st_skinny_run job = {{p, NULL, b, 0, ws + p->a_bytes, size},
+                             (char *)data[2] + batch_offset(&c->batch, g, 2) * size,
+                             alpha,
+                             beta};
+        if (alpha == 0 || p->s.k == 0) {
+            scale_only(p, job.c, job.job.s, size, beta);
+        } else {
+            job.job.a = prepare_a(p, a, ws, size, &job.job.lda);
+            threads = st_team_run(h, st_threads(h), plan->chosen.us / (double)batch, body, &job);
+        }
+        if (p->head.expr)
+            st_epilogue_run(p->head.expr, c, data, NULL, g, 0, st_axes_len(&c->m), 0, st_axes_len(&c->n),
+                            ws + p->a_bytes + p->s_bytes);
+    }
+    if (ST_UNLIKELY(t0))
+        st_trace_end(t0, "tile", plan->chosen.kernel, "%lldx%lldx%lld %s, %d threads, workspace %zu",
+                     (long long)p->s.m, (long long)p->s.n, (long long)p->s.k,
+                     p->s.nt ? "dot products" : "row streams", threads, plan->workspace);
+    return STRATA_OK;
+}
+
+/* Rows in passes of nearly equal height, the width of a tile the same for all. */
+static void divide_rows(st_skinny_plan *p)
+{
+    int m = (int)p->s.m, most = p->s.nt ? p->kernel->nt_mr : p->kernel->nn_mr, width = 64;
+    p->groups = (m + most - 1) / most;
+    for (int g = 0, at = 0; g < p->groups; g++) {
+        p->mr[g] = m / p->groups + (g < m % p->groups);
+        p->row[g] = at;
+        at += p->mr[g];
+        if (!p->s.nt && p->kernel->nn_vectors[p->mr[g]] < width) width = p->kernel->nn_vectors[p->mr[g]];
+    }
+    p->width = p->s.nt ? (m == 1 ? p->kernel->nt_nr1 : p->kernel->nt_nr) : width * p->kernel->vl;
+}
+
+static strata_status build(strata_handle *h, const st_problem *pr, const st_candidate *cand,
+                           strata_plan **out)
+{
+    st_contract_plan *head;
+    strata_status st = st_contract_plan_new(h, pr, sizeof(st_skinny_plan), &head);
+    if (st) return st;
+    st_skinny_plan *p = (st_skinny_plan *)(void *)head;
+    char why[160];
+    const st_kernel_row *row = cand->row;
+    p->kernel = row->impl;
+    if (!shape_of(&head->problem, &p->s, why, sizeof why)) {
+        head->base.destroy = st_contract_plan_destroy;
+        strata_plan_destroy(&head->base);
+        return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s", pr->who, why);
+    }
+    divide_rows(p);
+    const int64_t size = head->problem.ta == STRATA_F64 ? 8 : 4;
+    p->lds = st_round_up(p->s.n, p->kernel->vl) +
+             p->kernel->vl; /* one vector more: rows must not be a power of two apart */
+    p->kb = p->s.nt ? (p->groups == 1 ? st_max64(p->s.k, 1) : KB_NT) : p->s.m > 4 ? KB_NN_DEEP : KB_NN;
+    p->pack_a = p->s.nt ? p->s.aks != 1 && p->s.k > 1 : true;
+    p->a_bytes = (size_t)st_round_up(p->pack_a ? p->s.m * p->s.k * size : 0, 64);
+    p->s_bytes = (size_t)st_round_up(p->s.m * p->lds * size, 64);
+    p->epi_bytes = st_epilogue_scratch(head->expr);
+    head->base.workspace = p->a_bytes + p->s_bytes + p->epi_bytes;
+    head->base.run = run;
+    head->base.destroy = st_contract_plan_destroy;
+    *out = &head->base;
+    return STRATA_OK;
+}
+
+const st_provider st_gemm_skinny_provider = {"gemm_skinny", ST_OP_CONTRACT, enumerate, build};
