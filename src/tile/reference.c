@@ -60,7 +60,7 @@ static void row_task(void *arg, int64_t i, int worker)
     for (int64_t n = 0; n < p->N; n++) {
         const int64_t at = start[2] + st_win_offset(&c->n, 2, n);
         const int64_t a = start[0] + st_win_offset(&c->n, 0, n), b = start[1] + st_win_offset(&c->n, 1, n);
-        double v = j->alpha == 0 ? 0 : j->alpha * sum(c, j->data, a, b, mi, p->K);
+        double v = j->alpha * sum(c, j->data, a, b, mi, p->K);
         if (j->beta != 0) v += j->beta * load(c->tc, j->data[2], at);
         if (c->tc == STRATA_F32)
             ((float *)j->data[2])[at] = (float)v;
@@ -78,6 +78,10 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     strata_status s = st_contract_scalars(h, &p->head, r, &j.alpha, &j.beta);
     if (s) return s;
     if (plan->workspace && !(j.local = st_plan_workspace(h, plan, r))) return h->err.status;
+    if (j.alpha == 0 || p->K == 0) { /* a sum of nothing: C := beta * C */
+        st_win_beta_only(p, data, j.beta, j.local);
+        return STRATA_OK;
+    }
     st_win_for(h, p, p->G * p->M, p->us, row_task, &j);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld", (long long)p->G,
@@ -128,6 +132,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     p->N = st_axes_len(&p->c.n);
     p->K = st_axes_len(&p->c.k);
     p->G = st_axes_len(&p->c.batch);
+    p->es = p->c.tc == STRATA_F32 ? 4 : 8;
     p->us = predicted(&p->c);
     strata_device_info info;
     p->workers = st_threads(h);
@@ -144,4 +149,4 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
 static const st_provider provider = {"reference", ST_OP_CONTRACT, enumerate, build};
 const int st_kernel_contract_any_reference_portable = 0; /* the row has no struct of its own */
 
-void st_reference_register(void) { st_plan_register(&provider); }
+const st_provider *st_tile_reference_provider(void) { return &provider; }

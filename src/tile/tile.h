@@ -46,6 +46,8 @@ typedef struct st_contract {
     st_epi_operand epi[ST_EPI_OPERANDS];
 } st_contract;
 
+/* The same problem in fewer axes: lengths of 1 dropped, neighbours merged, bounds that always hold dropped. */
+void st_tile_simplify(st_contract *c);
 /* Runs at once through the plan cache. `epilogue` may be NULL. alpha and beta are the values (f32/f64 contractions). */
 strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha,
                                double beta, void *const data[]);

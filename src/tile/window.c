@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.c - the providers of windowed contractions: simplify the problem, say which forms fit it and what they would cost,
+/* window.c - the provider of windowed contractions: simplify the problem, say which forms fit it and what they would cost,
  * build the plan. Forms run in window_direct.c, window_taps.c and window_panel.c. */
 #include "tile/window.h"
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void span(int64_t step, int64_t len, int64_t *lo, int64_t *hi)
         *hi = step * (len - 1);
 }
 
-static void simplify(st_contract *c)
+void st_tile_simplify(st_contract *c)
 {
     for (int64_t b = c->bounds - 1; b >= 0; b--) { /* a bound that holds everywhere goes */
         const st_bound *x = &c->bound[b];
@@ -256,13 +256,13 @@ static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *,
 static strata_status make(strata_handle *h, const st_problem *p, const st_kernel_row *row, int form,
                           st_win_plan **out);
 
-static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max, int form)
+static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *out, int max, int form)
 {
     int rows, n = 0;
     const st_kernel_row *table = st_kernel_rows(&rows);
     st_contract c = *(const st_contract *)p->data;
     const char *why = common_refusal(&c);
-    if (!why) simplify(&c);
+    if (!why) st_tile_simplify(&c);
     for (int i = 0; i < rows && n < max; i++) {
         const st_kernel_row *r = &table[i];
         if (strcmp(r->provider, form_provider[form]) != 0 || (!why && r->type != c.ta)) continue;
@@ -297,17 +297,12 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     return n;
 }
 
-static int enumerate_direct(strata_handle *h, const st_problem *p, st_candidate *out, int max)
+static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
 {
-    return enumerate(h, p, out, max, ST_WIN_DIRECT);
-}
-static int enumerate_taps(strata_handle *h, const st_problem *p, st_candidate *out, int max)
-{
-    return enumerate(h, p, out, max, ST_WIN_TAPS);
-}
-static int enumerate_panel(strata_handle *h, const st_problem *p, st_candidate *out, int max)
-{
-    return enumerate(h, p, out, max, ST_WIN_PANEL);
+    int n = 0;
+    for (int form = ST_WIN_DIRECT; form <= ST_WIN_PANEL; form++)
+        n += enumerate_form(h, p, out + n, max - n, form);
+    return n;
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------------------- */
@@ -371,7 +366,7 @@ static strata_status make(strata_handle *h, const st_problem *problem, const st_
     st_win_plan *p = (st_win_plan *)head;
     head->base.destroy = destroy;
     p->c = head->problem;
-    simplify(&p->c);
+    st_tile_simplify(&p->c);
     p->kernel = row->impl;
     p->form = form;
     p->es = p->c.ta == STRATA_F32 ? 4 : 8;
@@ -430,13 +425,5 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     return s;
 }
 
-static const st_provider providers[] = {
-    {"conv_direct", ST_OP_CONTRACT, enumerate_direct, build},
-    {"conv_taps", ST_OP_CONTRACT, enumerate_taps, build},
-    {"conv_panel", ST_OP_CONTRACT, enumerate_panel, build},
-};
-
-void st_window_register(void)
-{
-    for (int i = 0; i < ST_COUNT(providers); i++) st_plan_register(&providers[i]);
-}
+static const st_provider provider = {"window", ST_OP_CONTRACT, enumerate, build};
+const st_provider *st_tile_window_provider(void) { return &provider; }

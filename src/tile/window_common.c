@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window_common.c - what the three forms share: indices of axis lists, even splits, finished tiles into C, the epilogue. */
+/* window_common.c - what the three forms share: indices of axis lists, even splits, finished tiles into C. */
 #include "tile/window.h"
-#include <string.h>
+#include "tile/epilogue.h"
 
 void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
 {
@@ -83,73 +83,12 @@ void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *
     }
 }
 
-size_t st_win_epilogue_scratch(const st_win_plan *p)
-{
-    return p->head.expr ? (st_expr_scratch(p->head.expr) + 63) / 64 * 64 : 0;
-}
-
-/* One rectangle along the innermost axes; mi, ni, gi are the indices where it begins. */
-static void rectangle(const st_win_plan *p, void *const data[], const int64_t *gi, const int64_t *mi,
-                      int64_t rows, const int64_t *ni, int64_t cols, void *scratch)
-{
-    const st_contract *c = &p->c;
-    const st_expr_var *vars;
-    const int count = st_expr_vars(p->head.expr, &vars);
-    const int64_t ml = c->m.count - 1, nl = c->n.count - 1;
-    const int64_t cm = ml >= 0 ? c->m.ax[ml].c : 0, cn = nl >= 0 ? c->n.ax[nl].c : 0;
-    const bool turned = cm == 1 && cn != 1; /* C runs along m: the rectangle's columns are m then */
-    st_expr_arg args[ST_EXPR_VARS];
-    for (int v = 0; v < count; v++) {
-        int64_t off = 0, sm = cm, sn = cn, type = c->tc;
-        void *base = data[2];
-        int o = -1;
-        for (int i = 0; i < c->epi_operands; i++)
-            if (strcmp(vars[v].name, c->epi[i].name) == 0) o = i;
-        if (o >= 0) {
-            const st_epi_operand *e = &c->epi[o];
-            base = data[3 + o];
-            type = e->type;
-            sm = ml >= 0 ? e->sm[ml] : 0;
-            sn = nl >= 0 ? e->sn[nl] : 0;
-            for (int64_t d = 0; d <= ml; d++) off += mi[d] * e->sm[d];
-            for (int64_t d = 0; d <= nl; d++) off += ni[d] * e->sn[d];
-            for (int64_t d = 0; d < c->batch.count; d++) off += gi[d] * e->sb[d];
-        } else {
-            for (int64_t d = 0; d <= ml; d++) off += mi[d] * c->m.ax[d].c;
-            for (int64_t d = 0; d <= nl; d++) off += ni[d] * c->n.ax[d].c;
-            for (int64_t d = 0; d < c->batch.count; d++) off += gi[d] * c->batch.ax[d].c;
-        }
-        args[v].ptr = (char *)base + off * (int64_t)(strata_type_bits((strata_type)type) / 8);
-        args[v].type = (int)type;
-        args[v].sm = turned ? sn : sm;
-        args[v].sn = turned ? sm : sn;
-    }
-    if (turned)
-        st_expr_map(p->head.expr, args, cols, rows, 0, 0, scratch);
-    else
-        st_expr_map(p->head.expr, args, rows, cols, 0, 0, scratch);
-}
+size_t st_win_epilogue_scratch(const st_win_plan *p) { return st_epilogue_scratch(p->head.expr); }
 
 void st_win_epilogue(const st_win_plan *p, void *const data[], int64_t g, int64_t m0, int64_t rows,
                      int64_t n0, int64_t cols, void *scratch)
 {
-    if (!p->head.expr) return;
-    const st_contract *c = &p->c;
-    int64_t gi[ST_AXES] = {0}, mi[ST_AXES] = {0}, ni[ST_AXES] = {0};
-    st_win_index(&c->batch, g, gi);
-    for (int64_t i = 0; i < rows;) {
-        st_win_index(&c->m, m0 + i, mi);
-        const int64_t nr =
-            c->m.count ? st_min64(rows - i, c->m.ax[c->m.count - 1].len - mi[c->m.count - 1]) : rows;
-        for (int64_t j = 0; j < cols;) {
-            st_win_index(&c->n, n0 + j, ni);
-            const int64_t nc =
-                c->n.count ? st_min64(cols - j, c->n.ax[c->n.count - 1].len - ni[c->n.count - 1]) : cols;
-            rectangle(p, data, gi, mi, nr, ni, nc, scratch);
-            j += nc;
-        }
-        i += nr;
-    }
+    if (p->head.expr) st_epilogue_run(p->head.expr, &p->c, data, NULL, g, m0, rows, n0, cols, scratch);
 }
 
 void st_win_beta_only(const st_win_plan *p, void *const data[], double beta, void *scratch)
