@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.c - `strata bench`: the command line, the peers, then the cases. */
+#include "bench.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct words {
+    const char *sizes, *type, *trans, *threads, *seconds, *plan, *tsv, *json, *html, *peers, *pass, *layout,
+        *batch, *filters;
+    const char *given[BENCH_PEERS];
+    int given_count;
+} words;
+
+static const struct {
+    const char *name;
+    int (*run)(bench *b, const char **words, int n);
+} kinds[] = {{"gemm", bench_gemm}, {"conv", bench_conv}, {"pointwise", bench_pointwise}};
+
+static int understand(const words *w, bench_options *o)
+{
+    int64_t v;
+    o->seconds = 1.5;
+    if (w->seconds && !cli_number(w->seconds, 0.01, 3600, &o->seconds))
+        return cli_bad("bench", "--seconds takes 0.01 to 3600, not '%.40s'", w->seconds);
+    if (w->threads) {
+        if (!cli_integer(w->threads, 1, 256, &v))
+            return cli_bad("bench", "--threads takes 1 to 256, not '%.40s'", w->threads);
+        o->threads = (int)v;
+    }
+    if (w->type && strcmp(w->type, "f32") != 0 && strcmp(w->type, "f64") != 0)
+        return cli_bad("bench", "--type is f32 or f64, not '%.40s'", w->type);
+    o->f64 = w->type && strcmp(w->type, "f64") == 0;
+    if (w->trans) {
+        if (strlen(w->trans) != 2 || strspn(w->trans, "NT") != 2)
+            return cli_bad("bench", "--trans is NN, NT, TN or TT, not '%.40s'", w->trans);
+        o->ta = w->trans[0] == 'T';
+        o->tb = w->trans[1] == 'T';
+    }
+    if (w->pass) {
+        static const char *const passes[] = {"forward", "data", "weights"};
+        o->pass = -1;
+        for (int i = 0; i < 3; i++)
+            if (strcmp(w->pass, passes[i]) == 0) o->pass = i;
+        if (o->pass < 0) return cli_bad("bench", "--pass is forward, data or weights, not '%.40s'", w->pass);
+    }
+    if (w->layout && strcmp(w->layout, "nhwc") != 0 && strcmp(w->layout, "nchw") != 0)
+        return cli_bad("bench", "--layout is nhwc or nchw, not '%.40s'", w->layout);
+    o->nchw = w->layout && strcmp(w->layout, "nchw") == 0;
+    if (w->filters && strcmp(w->filters, "oihw") != 0 && strcmp(w->filters, "ohwi") != 0 &&
+        strcmp(w->filters, "hwio") != 0)
+        return cli_bad("bench", "--filters is oihw, ohwi or hwio, not '%.40s'", w->filters);
+    o->filters = w->filters ? w->filters : o->nchw ? "oihw" : "ohwi";
+    o->batch = 0;
+    if (w->batch && !cli_integer(w->batch, 1, 4096, &o->batch))
+        return cli_bad("bench", "--batch takes 1 to 4096, not '%.40s'", w->batch);
+    o->plan = w->plan != NULL;
+    o->tsv = w->tsv != NULL;
+    o->json = w->json != NULL;
+    o->html = w->html;
+    if (o->tsv && o->json) return cli_bad("bench", "--tsv and --json exclude each other");
+    return CLI_OK;
+}
+
+/* bandwidth of memory for the roofline: a copy much larger than the caches */
+static double copy_bandwidth(const bench *b)
+{
+    size_t bytes = (size_t)256 << 20;
+    if ((double)bytes * 8 > (double)b->device.memory) bytes = (size_t)64 << 20;
+    void *p = bench_alloc(bytes), *q = bench_alloc(bytes);
+    double r = p && q ? bench_probe_copy(p, q, bytes, 0.15) : 0;
+    bench_free(p, bytes);
+    bench_free(q, bytes);
+    return r;
+}
+
+static int run(bench *b, const words *w, int kind, const char **shapes, int n)
+{
+    if (strata_create(&b->h, "cpu") || strata_get_device_info("cpu", &b->device))
+        return cli_failed("bench", NULL);
+    if (b->o.threads == 0) b->o.threads = b->device.threads;
+    if (strata_set_threads(b->h, b->o.threads)) return cli_failed("bench", b->h);
+    if (!peers_open(&b->peers, w->given, w->given_count, w->peers)) return CLI_USAGE;
+    peers_threads(&b->peers, b->o.threads);
+    if (getenv("STRATA_ISA"))
+        peers_note(&b->peers, "STRATA_ISA=%.20s limits Strata's kernels; the peak is the machine's",
+                   getenv("STRATA_ISA"));
+    if (getenv("STRATA_TRACE"))
+        peers_note(&b->peers, "STRATA_TRACE is set: Strata's times include its trace");
+    if (b->o.threads > b->device.processors) peers_note(&b->peers, "more threads than processors");
+    if (!bench_probe_begin(b->o.threads))
+        return cli_bad("bench", "the threads of the probe could not be started"), CLI_FAILED;
+    if (b->o.html || kind == 2) b->copy_gbs = copy_bandwidth(b);
+    int code = kinds[kind].run(b, shapes, n);
+    cli_progress_end(&b->progress);
+    if (code != CLI_USAGE) report_end(b);
+    if (b->o.html && b->count && !report_html(b, b->o.html)) {
+        cli_bad("bench", "%s cannot be written", b->o.html);
+        code = CLI_FAILED;
+    }
+    bench_probe_end();
+    return code;
+}
+
+int verb_bench(int argc, char **argv)
+{
+    words w = {0};
+    const cli_option options[] = {
+        {"--sizes", "LIST", "the same as the words after the operator: 512,MxNxK,square", &w.sizes, NULL, 0},
+        {"--type", "f32|f64", "gemm: element type (default f32)", &w.type, NULL, 0},
+        {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
+         0},
+        {"--plan", NULL, "gemm, conv: also through a plan made before (column strata-plan)", &w.plan, NULL,
+         0},
+        {"--layout", "nhwc|nchw", "conv: layout of the images (default nhwc)", &w.layout, NULL, 0},
+        {"--filters", "LAYOUT", "conv: oihw, ohwi or hwio (default as the images: ohwi for nhwc)", &w.filters,
+         NULL, 0},
+        {"--pass", "PASS", "conv: forward (default), data or weights", &w.pass, NULL, 0},
+        {"--batch", "N", "conv: images (default: as the set says)", &w.batch, NULL, 0},
+        {"--threads", "N", "threads of every contender (default: all)", &w.threads, NULL, 0},
+        {"--seconds", "S", "time for one case, all contenders together (default 1.5)", &w.seconds, NULL, 0},
+        {"--peer", "NAME=PATH", "open this library as a peer, or NAME=off; may be repeated", w.given,
+         &w.given_count, BENCH_PEERS},
+        {"--peers", "LIST", "only these peers: openblas,blis,aocl,mkl,libxsmm,onednn or none", &w.peers, NULL,
+         0},
+        {"--tsv", NULL, "tab-separated rows instead of the table", &w.tsv, NULL, 0},
+        {"--json", NULL, "JSON instead of the table", &w.json, NULL, 0},
+        {"--html", "FILE", "also a page with plots that opens without network", &w.html, NULL, 0},
+    };
+    const cli_usage usage = {
+        "strata bench gemm|conv|pointwise [SHAPES] [options]",
+        "Times Strata and the libraries it finds (or is given by --peer or STRATA_PEER_<NAME>=PATH) on the "
+        "same work in one run:\n"
+        "interleaved, warm, random data, every result checked against a slow reference first. A ratio above "
+        "1 means that Strata is\n"
+        "faster. Percentages are of the machine's FMA peak (gemm, conv) or of a copy (pointwise), measured "
+        "beside each batch.\n\n"
+        "shapes  gemm: N, MxNxK or a set (square small skinny resnet50 odd)\n"
+        "        conv: NxCxHxW:OxRxS[:sSTRIDE][:pPAD][:gGROUPS] or a set (resnet50 mobile)\n"
+        "        pointwise: names (exp tanh gelu relu bias_relu softmax layer_norm batch_norm), all by "
+        "default",
+        options, (int)(sizeof options / sizeof *options)};
+    const char *shapes[CLI_MAX_WORDS];
+    int code, n;
+    argv[0] = "bench";
+    static bench b;
+    memset(&b, 0, sizeof b);
+    snprintf(b.command, sizeof b.command, "strata");
+    for (int i = 0; i < argc; i++) {
+        size_t used = strlen(b.command);
+        snprintf(b.command + used, sizeof b.command - used, " %s", argv[i]);
+    }
+    if ((n = cli_parse(&usage, argc, argv, shapes, CLI_MAX_WORDS - 1, &code)) < 0) return code;
+    int kind = -1, count = (int)(sizeof kinds / sizeof *kinds);
+    for (int i = 0; n && i < count; i++)
+        if (strcmp(shapes[0], kinds[i].name) == 0) kind = i;
+    if (kind < 0) {
+        const char *near = n ? cli_nearest(shapes[0], &kinds[0].name, count, sizeof *kinds) : NULL;
+        if (!n) return cli_bad("bench", "bench what? known: gemm conv pointwise (see: strata help bench)");
+        return cli_bad("bench", "unknown operator '%.40s'%s%s%s; known: gemm conv pointwise", shapes[0],
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+    }
+    b.o.what = kinds[kind].name;
+    if ((code = understand(&w, &b.o)) != CLI_OK) return code;
+    if (w.sizes) shapes[n++] = w.sizes;
+    code = run(&b, &w, kind, shapes + 1, n - 1);
+    strata_destroy(b.h);
+    free(b.rows);
+    return code;
+}

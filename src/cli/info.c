@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info.c - `strata info`: the map of what Strata found on this machine and what it would use. */
+#include "cli/cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What a user may have set, and what it does. */
+static const struct {
+    const char *name, *what;
+} variables[] = {
+    {"STRATA_ISA", "limits the instruction sets that kernels may use"},
+    {"STRATA_TRACE", "prints or writes one event per call per layer"},
+    {"STRATA_THREADS", "limits the threads"},
+    {"STRATA_CACHE", "the cache folder, or off"},
+};
+
+typedef struct found {
+    strata_kernel_info info;
+    int usable, rows;
+} found;
+
+/* The first usable row of each family and type: what an ordinary call would get first. */
+static int first_kernels(found *out, int max, int *rows, int *usable)
+{
+    int n = 0;
+    strata_kernel_info k;
+    *rows = *usable = 0;
+    for (int i = 0; strata_kernels(i, &k); i++) {
+        int at = 0;
+        ++*rows;
+        *usable += k.usable;
+        while (at < n &&
+               !(strcmp(out[at].info.family, k.family) == 0 && strcmp(out[at].info.types, k.types) == 0))
+            at++;
+        if (at == max) continue;
+        if (at == n) {
+            out[n].info = k;
+            out[n].usable = out[n].rows = 0;
+            n++;
+        } else if (!out[at].usable && k.usable) {
+            out[at].info = k;
+        }
+        out[at].rows++;
+        out[at].usable += k.usable;
+    }
+    return n;
+}
+
+static const char *cache_words(const strata_device_info *d, char *buf, size_t n)
+{
+    char l1[32], l2[32], l3[32];
+    snprintf(buf, n, "L1d %s, L2 %s, L3 %s a core (%s)",
+             d->l1d ? cli_bytes((double)d->l1d, l1, sizeof l1) : "unknown",
+             d->l2 ? cli_bytes((double)d->l2, l2, sizeof l2) : "unknown",
+             d->l3 ? cli_bytes((double)d->l3, l3, sizeof l3) : "unknown",
+             d->cache_source[0] ? d->cache_source : "source unknown");
+    return buf;
+}
+
+static void print_text(const strata_device_info *devices, int count)
+{
+    char buf[256];
+    printf("Strata %s\n", strata_version());
+    for (int i = 0; i < count; i++) {
+        const strata_device_info *d = &devices[i];
+        printf("\n%s\n", d->device);
+        printf("  name          %s\n", d->name);
+        printf("  instructions  %s\n", d->isa[0] ? d->isa : "portable");
+        printf("  threads       %d of %d processor%s\n", d->threads, d->processors,
+               d->processors == 1 ? "" : "s");
+        printf("  caches        %s\n", cache_words(d, buf, sizeof buf));
+        printf("  memory        %s\n", d->memory ? cli_bytes((double)d->memory, buf, sizeof buf) : "unknown");
+    }
+    enum { MAX = 64 };
+    found k[MAX];
+    int rows, usable, n = first_kernels(k, MAX, &rows, &usable);
+    printf("\nkernels (%d, %d usable here; `strata kernels` lists them), first choice\n", rows, usable);
+    for (int i = 0; i < n; i++) {
+        snprintf(buf, sizeof buf, "%s %s", k[i].info.family, k[i].info.types);
+        if (k[i].usable)
+            printf("  %-24s %s\n", buf, k[i].info.id);
+        else
+            printf("  %-24s none: %s\n", buf, k[i].info.why_not ? k[i].info.why_not : "not usable here");
+    }
+    bool any = false;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *v = getenv(variables[i].name);
+        if (!v) continue;
+        if (!any) printf("\nenvironment\n");
+        any = true;
+        printf("  %s=%s  (%s)\n", variables[i].name, v, variables[i].what);
+    }
+}
+
+static void print_json(const strata_device_info *devices, int count)
+{
+    enum { MAX = 64 };
+    found k[MAX];
+    int rows, usable, n = first_kernels(k, MAX, &rows, &usable);
+    cli_json j = {.f = stdout};
+    cli_json_open(&j, NULL, '{');
+    cli_json_string(&j, "version", strata_version());
+    cli_json_open(&j, "devices", '[');
+    for (int i = 0; i < count; i++) {
+        const strata_device_info *d = &devices[i];
+        cli_json_open(&j, NULL, '{');
+        cli_json_string(&j, "device", d->device);
+        cli_json_string(&j, "name", d->name);
+        cli_json_string(&j, "isa", d->isa);
+        cli_json_integer(&j, "threads", d->threads);
+        cli_json_integer(&j, "processors", d->processors);
+        cli_json_integer(&j, "l1d", d->l1d);
+        cli_json_integer(&j, "l2", d->l2);
+        cli_json_integer(&j, "l3", d->l3);
+        cli_json_string(&j, "cache_source", d->cache_source);
+        cli_json_integer(&j, "memory", d->memory);
+        cli_json_close(&j, '}');
+    }
+    cli_json_close(&j, ']');
+    cli_json_integer(&j, "kernel_rows", rows);
+    cli_json_integer(&j, "kernel_rows_usable", usable);
+    cli_json_open(&j, "kernels", '[');
+    for (int i = 0; i < n; i++) {
+        cli_json_open(&j, NULL, '{');
+        cli_json_string(&j, "family", k[i].info.family);
+        cli_json_string(&j, "types", k[i].info.types);
+        cli_json_string(&j, "first", k[i].usable ? k[i].info.id : NULL);
+        cli_json_close(&j, '}');
+    }
+    cli_json_close(&j, ']');
+    cli_json_open(&j, "environment", '{');
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i].name)) cli_json_string(&j, variables[i].name, getenv(variables[i].name));
+    cli_json_close(&j, '}');
+    cli_json_close(&j, '}');
+}
+
+int verb_info(int argc, char **argv)
+{
+    const char *json = NULL;
+    const cli_option options[] = {{"--json", NULL, "machine-readable", &json, NULL, 0}};
+    const cli_usage usage = {
+        "strata info [--json]",
+        "Prints what Strata found: devices, instruction sets, threads, caches and where their sizes come "
+        "from,\n"
+        "memory, and for each kernel family the kernel that an ordinary call would take first.",
+        options, 1};
+    int code;
+    argv[0] = "info";
+    if (cli_parse(&usage, argc, argv, NULL, 0, &code) < 0) return code;
+    enum { MAX = 17 };
+    strata_device_info devices[MAX];
+    int count = strata_device_count();
+    if (count > MAX) count = MAX;
+    for (int i = 0; i < count; i++)
+        if (strata_get_device_info(strata_device_name(i), &devices[i])) return cli_failed("info", NULL);
+    /* A handle, so that every engine has registered its kernels. */
+    strata_handle *h;
+    if (strata_create(&h, "cpu")) return cli_failed("info", NULL);
+    if (json)
+        print_json(devices, count);
+    else
+        print_text(devices, count);
+    strata_destroy(h);
+    return CLI_OK;
+}
