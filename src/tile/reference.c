@@ -149,4 +149,4 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
 static const st_provider provider = {"reference", ST_OP_CONTRACT, enumerate, build};
 const int st_kernel_contract_any_reference_portable = 0; /* the row has no struct of its own */
 
-const st_provider *st_tile_reference_provider(void) { return &provider; }
+void st_reference_register(void) { st_plan_register(&provider); }

@@ -426,4 +426,4 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
 }
 
 static const st_provider provider = {"window", ST_OP_CONTRACT, enumerate, build};
-const st_provider *st_tile_window_provider(void) { return &provider; }
+void st_window_register(void) { st_plan_register(&provider); }
