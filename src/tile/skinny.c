@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KB_NN = 8, KB_NN_DEEP = 16, KB_NT = 1024, AHEAD = 768, MIN_ELEMENTS = 32768 };
+enum { KB_NN = 8, KB_NN_DEEP = 32, KB_NT = 512, AHEAD = 512, MIN_ELEMENTS = 32768 };
 
 typedef struct st_skinny_shape {
     bool swap, nt;
