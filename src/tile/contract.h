@@ -31,8 +31,9 @@ int64_t st_axes_len(const st_axes *l);
 double st_contract_peak(const st_cpu *cpu, int type); /* flops per microsecond and core */
 #define ST_CONTRACT_BYTES_PER_US 20000.0              /* memory, one core: a low estimate */
 
-/* Providers of plain products (gemm_*.c) and of windowed ones (window*.c), the slow one that always works (reference.c). */
+/* Providers of plain products (gemm_small.c, skinny.c, gemm_packed.c) and of windowed ones (window.c), and the slow one that always
+ * works (reference.c), in the order in which st_tile_init registers them. */
 extern const st_provider st_gemm_small_provider, st_gemm_skinny_provider, st_gemm_packed_provider;
-void st_window_register(void);    /* registers the windowed providers */
-void st_reference_register(void); /* registers the generic reference provider, last */
+void st_window_register(void);
+void st_reference_register(void);
 #endif

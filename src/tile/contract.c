@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.c - contractions from a description to a plan or to a result: registration, the plan cache's key, the head that
+ * all providers' plans share. */
+#include "tile/contract.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static void register_all(void)
+{
+    st_plan_register(&st_gemm_skinny_provider);
+    st_plan_register(&st_gemm_packed_provider);
+    st_window_register();
+    st_reference_register();
+    st_plan_register_kernels(st_kernel_list);
+}
+
+void st_tile_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_all);
+}
+
+int64_t st_axes_len(const st_axes *l)
+{
+    int64_t n = 1;
+    for (int d = 0; d < (int)l->count; d++) n *= l->ax[d].len;
+    return n;
+}
+
+double st_contract_peak(const st_cpu *cpu, int type)
+{
+    /* flops a cycle in f32: two FMA units of 16 or 8 lanes; a multiplication and an addition of 4 lanes without FMA */
+    double f = cpu->level >= ST_LEVEL_AVX512 ? 64 : cpu->level >= ST_LEVEL_AVX2 ? 32 : 8;
+    return f * 3000.0 / (type == STRATA_F64 ? 2 : 1);
+}
+
+strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r, double *alpha, double *beta)
+{
+    *alpha = p->alpha;
+    *beta = p->beta;
+    if (!r) return STRATA_OK;
+    double im;
+    if (r->alpha) {
+        if (ST_LIKELY(!r->alpha->ptr))
+            *alpha = r->alpha->re;
+        else if (!st_scalar_value(&h->err, "strata_plan_run", "alpha", *r->alpha, alpha, &im))
+            return h->err.status;
+    }
+    if (r->beta) {
+        if (ST_LIKELY(!r->beta->ptr))
+            *beta = r->beta->re;
+        else if (!st_scalar_value(&h->err, "strata_plan_run", "beta", *r->beta, beta, &im))
+            return h->err.status;
+    }
+    return STRATA_OK;
+}
+
+void st_contract_plan_destroy(strata_plan *p)
+{
+    st_contract_plan *c = (st_contract_plan *)p;
+    st_expr_free(c->expr);
+    c->expr = NULL;
+}
+
+static const char *layout_word(const st_axes *rows, const st_axes *cols, int which)
+{
+    const st_axis *r = &rows->ax[rows->count ? rows->count - 1 : 0], *c = &cols->ax[cols->count ? cols->count - 1 : 0];
+    int64_t rs = which == 'a' ? r->a : which == 'b' ? r->b : r->c, cs = which == 'a' ? c->a : which == 'b' ? c->b : c->c;
+    if (cols->count == 0 || cs == 1) return "row";
+    return rows->count == 0 || rs == 1 ? "col" : "strided";
+}
+
+static void write_title(strata_plan *p, const st_contract *c)
+{
+    char batch[32] = "";
+    int64_t items = st_axes_len(&c->batch);
+    if (items != 1) snprintf(batch, sizeof batch, "%lld x ", (long long)items);
+    snprintf(p->title, sizeof p->title, "%s %s %s%lldx%lldx%lld, A %s, B %s, C %s%s", c->bounds ? "windowed product" : "gemm",
+             strata_type_name((strata_type)c->tc), batch, (long long)st_axes_len(&c->m), (long long)st_axes_len(&c->n),
+             (long long)st_axes_len(&c->k), layout_word(&c->m, &c->k, 'a'), layout_word(&c->k, &c->n, 'b'),
+             layout_word(&c->m, &c->n, 'c'), p->operands > 3 ? ", epilogue with operands" : "");
+}
+
+strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes, st_contract_plan **plan)
+{
+    const st_contract *c = pr->data;
+    *plan = NULL;
+    st_contract_plan *p = st_plan_new(bytes);
+    if (!p) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", pr->who);
+    p->base.destroy = st_contract_plan_destroy;
+    p->alpha = 1;
+    p->problem = *c;
+    if (pr->text) {
+        const char *names[ST_EPI_OPERANDS + 3] = {"acc", "out"};
+        for (int i = 0; i < (int)c->epi_operands; i++) names[2 + i] = c->epi[i].name;
+        strata_status s = st_expr_parse(&h->err, pr->who, pr->text, names, c->tc == STRATA_F64, &p->expr);
+        if (s) {
+            strata_plan_destroy(&p->base);
+            return s;
+        }
+    }
+    double m = (double)st_axes_len(&c->m), n = (double)st_axes_len(&c->n), k = (double)st_axes_len(&c->k);
+    double items = (double)st_axes_len(&c->batch);
+    p->base.operands = 3 + (int)c->epi_operands;
+    p->base.flops = 2 * m * n * k * items;
+    double es = (double)strata_type_bits((strata_type)c->tc) / 8;
+    p->base.bytes = (m * k + k * n + 2 * m * n) * items * es;
+    write_title(&p->base, c);
+    *plan = p;
+    return STRATA_OK;
+}
+
+strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
+                               void *const data[])
+{
+    st_tile_init();
+    st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
+    const strata_plan *p;
+    strata_status s = st_plan_get(h, &pr, &p);
+    if (s) return s;
+    strata_scalar va = strata_real(alpha), vb = strata_real(beta);
+    strata_run r = {.alpha = &va, .beta = &vb};
+    return p->run(h, p, data, &r);
+}
+
+strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
+                           const strata_choice *choice, strata_plan **plan)
+{
+    st_tile_init();
+    st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
+    strata_status s = st_plan_make(h, &pr, choice, plan);
+    if (s) return s;
+    ((st_contract_plan *)*plan)->alpha = alpha;
+    ((st_contract_plan *)*plan)->beta = beta;
+    return STRATA_OK;
+}
