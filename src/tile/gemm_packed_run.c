@@ -31,7 +31,7 @@ void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l)
 {
     const st_gemm *g = &p->g;
     int64_t mr = p->kernel->mr, nr = (int64_t)p->kernel->nv * p->kernel->vl;
-    int64_t mt = st_ceil_div(g->M, mr), nt = st_ceil_div(g->N, nr);
+    int64_t mt = st_max64(1, st_ceil_div(g->M, mr)), nt = st_max64(1, st_ceil_div(g->N, nr));
     memset(l, 0, sizeof *l);
     l->by_item = n > 1 && g->G >= 4 * n;
     l->tm = l->tn = 1;
