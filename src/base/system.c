@@ -24,7 +24,7 @@ uint64_t st_hash(const void *p, size_t n, uint64_t seed)
         h = fold(a ^ h ^ 0xa0761d6478bd642fu, b ^ 0xe7037ed1a0b428dbu);
     }
     uint64_t a = 0, b = 0;
-    memcpy(&a, s, n < 8 ? n : 8);
+    if (n) memcpy(&a, s, n < 8 ? n : 8);
     if (n > 8) memcpy(&b, s + 8, n - 8);
     return fold(a ^ h ^ 0x8ebc6af09c88c6e3u, b ^ 0x589965cc75374cc3u);
 }

@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - makers, views and checks of tensors. A maker never fails by itself: it returns a view that carries its error, which the
  * first operator reports under the operator's name. */
-#include "base/base.h"
+#include "base/tensor.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a bad view is: the low byte of `error` is a strata_status, the next byte one of these, error_arg the offending value. */
-enum {
-    BAD_DIM = 1,
-    BAD_LD,
-    BAD_TYPE,
-    BAD_RANK,
-    BAD_AXIS,
-    BAD_SLICE,
-    BAD_RESHAPE,
-    BAD_BROADCAST,
-    BAD_OVERFLOW,
-    BAD_ORDER,
-    BAD_SUBBYTE
-};
-
-static strata_tensor bad(strata_tensor t, strata_status s, int what, int64_t arg)
+static strata_tensor refuse(strata_tensor t, strata_status s, st_bad what, int axis, int64_t arg)
 {
     if (!t.error) {
-        t.error = (uint32_t)s | (uint32_t)what << 8;
+        t.error = (uint32_t)s | (uint32_t)what << 8 | (uint32_t)(axis & 0xff) << 16;
         t.error_arg = arg;
     }
     return t;
+}
+
+/* A view can be taken of it: no error yet, and a rank that its arrays have (a tensor that nobody filled in may say anything). */
+static bool usable(strata_tensor *t)
+{
+    if (t->error) return false;
+    if (t->rank >= 0 && t->rank <= STRATA_MAX_RANK) return true;
+    *t = refuse(*t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, t->rank);
+    t->rank = 0;
+    return false;
 }
 
 static strata_tensor start(const void *data, strata_type type, int rank)
@@ -38,7 +33,7 @@ static strata_tensor start(const void *data, strata_type type, int rank)
     t.type = (int32_t)type;
     t.rank = rank;
     if ((int)type <= STRATA_NONE || (int)type >= STRATA_TYPE_COUNT)
-        return bad(t, STRATA_ERROR_TYPE, BAD_TYPE, (int64_t)type);
+        return refuse(t, STRATA_ERROR_TYPE, ST_BAD_TYPE, 0, (int64_t)type);
     return t;
 }
 
@@ -48,7 +43,7 @@ static strata_tensor pack_strides(strata_tensor t)
     for (int d = t.rank - 1; d >= 0; d--) {
         t.stride[d] = s;
         if (st_mul_over(s, t.dim[d] ? t.dim[d] : 1, &s))
-            return bad(t, STRATA_ERROR_OVERFLOW, BAD_OVERFLOW, d);
+            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
     }
     return t;
 }
@@ -59,14 +54,15 @@ strata_tensor strata_matrix(const void *data, strata_type type, int64_t rows, in
     strata_tensor t = start(data, type, 2);
     t.dim[0] = rows;
     t.dim[1] = cols;
-    if (rows < 0 || cols < 0) return bad(t, STRATA_ERROR_SHAPE, BAD_DIM, rows < 0 ? rows : cols);
+    if (rows < 0 || cols < 0)
+        return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, rows >= 0, rows < 0 ? rows : cols);
     if (order != STRATA_ROW_MAJOR && order != STRATA_COL_MAJOR)
-        return bad(t, STRATA_ERROR_ARGUMENT, BAD_ORDER, (int64_t)order);
+        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int64_t)order);
     int64_t run = order == STRATA_ROW_MAJOR ? cols : rows;
     if (ld == 0) ld = run ? run : 1;
     t.stride[0] = order == STRATA_ROW_MAJOR ? ld : 1;
     t.stride[1] = order == STRATA_ROW_MAJOR ? 1 : ld;
-    if (ld < run) return bad(t, STRATA_ERROR_LAYOUT, BAD_LD, ld);
+    if (ld < run) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_LD, order == STRATA_ROW_MAJOR, ld);
     return t;
 }
 
@@ -74,15 +70,15 @@ strata_tensor strata_vector(const void *data, strata_type type, int64_t n, int64
 {
     strata_tensor t = start(data, type, 1);
     t.dim[0] = n;
-    if (n < 0) return bad(t, STRATA_ERROR_SHAPE, BAD_DIM, n);
+    if (n < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, n);
     if (inc == 0) inc = 1;
     t.stride[0] = inc;
     int64_t off;
     if (inc < 0 && n > 1) {
         if (st_mul_over(n - 1, inc, &off) || st_mul_over(off, (int64_t)(strata_type_bits(type) / 8), &off) ||
             off == INT64_MIN)
-            return bad(t, STRATA_ERROR_OVERFLOW, BAD_OVERFLOW, 0);
-        if (strata_type_bits(type) < 8) return bad(t, STRATA_ERROR_LAYOUT, BAD_SUBBYTE, inc);
+            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, 0, 0);
+        if (strata_type_bits(type) < 8) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, 0, inc);
         if (data) t.data = (char *)t.data - off;
     }
     return t;
@@ -96,11 +92,12 @@ strata_tensor strata_array(const void *data, strata_type type, int rank, const i
     strata_tensor t = start(data, type, rank);
     if (rank < 0 || rank > STRATA_MAX_RANK || (rank > 0 && !dim)) {
         t.rank = 0;
-        return bad(t, STRATA_ERROR_ARGUMENT, BAD_RANK, rank);
+        bool range = rank < 0 || rank > STRATA_MAX_RANK;
+        return refuse(t, STRATA_ERROR_ARGUMENT, range ? ST_BAD_RANK : ST_BAD_DIMS_NULL, 0, rank);
     }
     for (int d = 0; d < rank; d++) {
         t.dim[d] = dim[d];
-        if (dim[d] < 0) t = bad(t, STRATA_ERROR_SHAPE, BAD_DIM, dim[d]);
+        if (dim[d] < 0) t = refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
         if (stride) t.stride[d] = stride[d];
     }
     return stride || t.error ? t : pack_strides(t);
@@ -120,13 +117,15 @@ strata_tensor strata_nhwc(const void *data, strata_type type, int64_t n, int64_t
 
 strata_tensor strata_batch(strata_tensor m, int64_t count, int64_t distance)
 {
-    if (m.error) return m;
-    if (m.rank >= STRATA_MAX_RANK) return bad(m, STRATA_ERROR_ARGUMENT, BAD_RANK, m.rank + 1);
+    if (!usable(&m)) return m;
+    if (m.rank >= STRATA_MAX_RANK) return refuse(m, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, m.rank + 1);
+    if (count < 0) return refuse(m, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, count);
     if (distance == 0) {
         distance = 1;
         for (int d = 0; d < m.rank; d++) {
-            int64_t span, s = m.stride[d] < 0 ? -m.stride[d] : m.stride[d];
-            if (st_mul_over(s, m.dim[d], &span)) return bad(m, STRATA_ERROR_OVERFLOW, BAD_OVERFLOW, d);
+            int64_t span, s = m.stride[d];
+            if (s == INT64_MIN || st_mul_over(s < 0 ? -s : s, m.dim[d], &span))
+                return refuse(m, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
             distance = st_max64(distance, span);
         }
     }
@@ -135,12 +134,12 @@ strata_tensor strata_batch(strata_tensor m, int64_t count, int64_t distance)
     m.dim[0] = count;
     m.stride[0] = distance;
     m.rank++;
-    return count < 0 ? bad(m, STRATA_ERROR_SHAPE, BAD_DIM, count) : m;
+    return m;
 }
 
 strata_tensor strata_transpose(strata_tensor t)
 {
-    if (t.error || t.rank < 2) return t;
+    if (!usable(&t) || t.rank < 2) return t;
     int a = t.rank - 2, b = t.rank - 1;
     int64_t d = t.dim[a], s = t.stride[a];
     t.dim[a] = t.dim[b];
@@ -152,12 +151,14 @@ strata_tensor strata_transpose(strata_tensor t)
 
 strata_tensor strata_permute(strata_tensor t, const int *order)
 {
-    if (t.error) return t;
+    if (!usable(&t)) return t;
+    if (!order && t.rank > 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_PERMUTE_NULL, 0, t.rank);
     strata_tensor r = t;
     unsigned seen = 0;
     for (int d = 0; d < t.rank; d++) {
-        if (!order || order[d] < 0 || order[d] >= t.rank || seen >> order[d] & 1)
-            return bad(t, STRATA_ERROR_ARGUMENT, BAD_AXIS, order ? order[d] : -1);
+        if (order[d] < 0 || order[d] >= t.rank)
+            return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, order[d]);
+        if (seen >> order[d] & 1) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS_TWICE, 0, order[d]);
         seen |= 1u << order[d];
         r.dim[d] = t.dim[order[d]];
         r.stride[d] = t.stride[order[d]];
@@ -167,38 +168,71 @@ strata_tensor strata_permute(strata_tensor t, const int *order)
 
 strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, int64_t count, int64_t step)
 {
-    if (t.error) return t;
-    if (axis < 0 || axis >= t.rank) return bad(t, STRATA_ERROR_ARGUMENT, BAD_AXIS, axis);
-    int64_t last = begin, off;
+    if (!usable(&t)) return t;
+    if (axis < 0 || axis >= t.rank) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, axis);
+    int64_t last = begin, off, size = t.dim[axis];
     if (step == 0) step = 1;
-    if (count < 0 || begin < 0 ||
-        (count > 0 && (st_mul_over(count - 1, step, &last) || st_add_over(last, begin, &last) || last < 0 ||
-                       last >= t.dim[axis] || begin >= t.dim[axis])))
-        return bad(t, STRATA_ERROR_ARGUMENT, BAD_SLICE, axis);
-    int64_t bits = (int64_t)strata_type_bits((strata_type)t.type);
+    if (count < 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_COUNT, axis, count);
+    if (begin < 0 || begin > size || (begin == size && count > 0))
+        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, begin);
     if (count > 0) {
+        if (st_mul_over(count - 1, step, &last) || st_add_over(last, begin, &last))
+            last = step < 0 ? INT64_MIN : INT64_MAX;
+        if (last < 0 || last >= size) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, last);
+        int64_t bits = (int64_t)strata_type_bits((strata_type)t.type);
         if (st_mul_over(begin, t.stride[axis], &off) || st_mul_over(off, bits, &off))
-            return bad(t, STRATA_ERROR_OVERFLOW, BAD_OVERFLOW, axis);
-        if (off % 8) return bad(t, STRATA_ERROR_LAYOUT, BAD_SUBBYTE, begin);
+            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
+        if (off % 8) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, axis, begin);
         if (t.data) t.data = (char *)t.data + off / 8;
     }
-    t.dim[axis] = count;
-    if (st_mul_over(t.stride[axis], step, &t.stride[axis]))
-        return bad(t, STRATA_ERROR_OVERFLOW, BAD_OVERFLOW, axis);
-    return t;
+    strata_tensor r = t;
+    r.dim[axis] = count;
+    if (count <= 1) /* a step that is never taken may have any size */
+        r.stride[axis] = t.stride[axis];
+    else if (st_mul_over(t.stride[axis], step, &r.stride[axis]))
+        return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
+    return r;
 }
 
-/* Groups of old dims that are contiguous in each other are refolded into groups of new dims of the same product. */
+/* One group of old dims [i, i1) becomes the new dims [j, j1) of the same product. The old ones must be contiguous in each other; the
+ * first that is not is returned, -1 when all are. */
+static int refold(const strata_tensor *t, int i, int i1, strata_tensor *r, int j, int j1)
+{
+    int64_t inner = 1, next = 1;
+    bool any = false, lost = false;
+    for (int p = i1 - 1; p >= i; p--) {
+        if (t->dim[p] == 1) continue;
+        if (!any)
+            inner = t->stride[p];
+        else if (lost || t->stride[p] != next)
+            return p;
+        any = true;
+        lost = st_mul_over(t->stride[p], t->dim[p], &next); /* where the next dim outwards must continue */
+    }
+    for (int p = j1 - 1; p >= j; p--) {
+        r->stride[p] = inner;
+        if (st_mul_over(inner, r->dim[p], &inner))
+            inner = INT64_MAX; /* used by dims of 1 only, or refused by every operator */
+    }
+    return -1;
+}
+
 strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
 {
-    if (t.error) return t;
+    if (!usable(&t)) return t;
     strata_tensor r = t;
     int64_t n = strata_count(t), m = 1;
-    if (rank < 0 || rank > STRATA_MAX_RANK || (rank && !dim))
-        return bad(t, STRATA_ERROR_ARGUMENT, BAD_RANK, rank);
-    for (int d = 0; d < rank; d++)
-        if (dim[d] < 0 || st_mul_over(m, dim[d], &m)) return bad(t, STRATA_ERROR_SHAPE, BAD_RESHAPE, dim[d]);
-    if (n != m) return bad(t, STRATA_ERROR_SHAPE, BAD_RESHAPE, m);
+    bool zero = false, over = false;
+    if (rank < 0 || rank > STRATA_MAX_RANK) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
+    if (rank && !dim) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
+    for (int d = 0; d < rank; d++) {
+        if (dim[d] < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
+        zero |= dim[d] == 0;
+        over |= st_mul_over(m, dim[d], &m);
+    }
+    if (zero) m = 0;
+    if (n != m || n < 0 || (over && !zero))
+        return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_RESHAPE_COUNT, 0, over && !zero ? -1 : m);
     memset(r.dim, 0, sizeof r.dim);
     memset(r.stride, 0, sizeof r.stride);
     r.rank = rank;
@@ -219,21 +253,8 @@ strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
         } while (a != b || (i1 == i && i < t.rank) || (j1 == j && j < rank && i1 == t.rank));
         while (i1 < t.rank && t.dim[i1] == 1) i1++;
         while (j1 < rank && dim[j1] == 1) j1++;
-        int64_t inner = 1;
-        bool any = false;
-        for (int p = i1 - 1, last = -1; p >= i; p--) {
-            if (t.dim[p] == 1) continue;
-            if (!any)
-                inner = t.stride[p];
-            else if (t.stride[p] != t.stride[last] * t.dim[last])
-                return bad(t, STRATA_ERROR_LAYOUT, BAD_RESHAPE, p);
-            any = true;
-            last = p;
-        }
-        for (int p = j1 - 1; p >= j; p--) {
-            r.stride[p] = inner;
-            inner *= dim[p];
-        }
+        int torn = refold(&t, i, i1, &r, j, j1);
+        if (torn >= 0) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_RESHAPE_JOIN, torn, t.stride[torn]);
         i = i1;
         j = j1;
     }
@@ -242,9 +263,10 @@ strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
 
 strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim)
 {
-    if (t.error) return t;
-    if (rank < t.rank || rank > STRATA_MAX_RANK || (rank && !dim))
-        return bad(t, STRATA_ERROR_ARGUMENT, BAD_RANK, rank);
+    if (!usable(&t)) return t;
+    if (rank < t.rank || rank > STRATA_MAX_RANK)
+        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
+    if (rank && !dim) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
     strata_tensor r = t;
     memset(r.dim, 0, sizeof r.dim);
     memset(r.stride, 0, sizeof r.stride);
@@ -252,10 +274,11 @@ strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim)
     for (int d = 0; d < rank; d++) {
         int s = d - (rank - t.rank);
         r.dim[d] = dim[d];
+        if (dim[d] < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
         if (s >= 0 && t.dim[s] == dim[d])
             r.stride[d] = t.stride[s];
         else if (s >= 0 && t.dim[s] != 1)
-            return bad(t, STRATA_ERROR_SHAPE, BAD_BROADCAST, dim[d]);
+            return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_BROADCAST, s, dim[d]);
     }
     return r;
 }
@@ -266,7 +289,7 @@ int64_t strata_count(strata_tensor t)
     bool over = false, zero = false;
     for (int d = 0; d < t.rank && d < STRATA_MAX_RANK; d++) {
         zero |= t.dim[d] == 0;
-        over |= st_mul_over(n, t.dim[d], &n);
+        over |= t.dim[d] < 0 || st_mul_over(n, t.dim[d], &n);
     }
     return zero ? 0 : over ? -1 : n;
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 atomic_int st_trace_on;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *file; /* Chrome trace, or NULL for stderr lines */
 static bool first_event;
@@ -29,6 +29,15 @@ static void close_file(void)
     file = NULL;
 }
 
+/* Fork: nobody may hold the lock across it, and the child's copy of the buffer must be empty, or its exit would write it again. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    if (file && getpid() == owner) fflush(file);
+}
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+static void register_fork(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
 static void at_exit(void)
 {
     pthread_mutex_lock(&lock);
@@ -41,6 +50,7 @@ bool st_trace_set(const char *where, char *why, size_t n)
 {
     static bool registered;
     bool ok = true;
+    pthread_once(&fork_once, register_fork);
     pthread_mutex_lock(&lock);
     atomic_store(&st_trace_on, 0);
     close_file();
@@ -48,7 +58,7 @@ bool st_trace_set(const char *where, char *why, size_t n)
         origin = st_now_ns();
         owner = getpid();
         if (strcmp(where, "1") && strcmp(where, "stderr")) {
-            file = fopen(where, "w");
+            file = fopen(where, "we");
             if (!file) {
                 snprintf(why, n, "the trace file '%s' cannot be written: %s", where, strerror(errno));
                 ok = false;
@@ -81,15 +91,34 @@ uint64_t st_trace_start_slow(void)
     return st_now_ns();
 }
 
-static void json_string(FILE *f, const char *s)
+/* Bytes of the UTF-8 sequence at s, 0 when it is not one: names come from callers, and a text may have been cut anywhere. */
+static int utf8(const unsigned char *s)
 {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fputc('\\', f);
-        if (c < 32)
-            fprintf(f, "\\u%04x", c);
+    int n = *s < 0x80                 ? 1
+            : *s >= 0xc2 && *s < 0xe0 ? 2
+            : *s >= 0xe0 && *s < 0xf0 ? 3
+            : *s >= 0xf0 && *s < 0xf5 ? 4
+                                      : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+static void json_string(FILE *f, const char *text)
+{
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        int n = utf8(s);
+        if (*s == '"' || *s == '\\') fputc('\\', f);
+        if (*s < 32)
+            fprintf(f, "\\u%04x", *s);
+        else if (n)
+            fwrite(s, 1, (size_t)n, f);
         else
-            fputc(c, f);
+            fputc('?', f);
+        s += n ? n : 1;
     }
 }
 

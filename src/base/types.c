@@ -63,10 +63,10 @@ static float small_to_f32(unsigned v, int e, int m, bool finite_top)
     return sign ? -r : r;
 }
 
-static unsigned f32_to_small(float f, int e, int m, bool finite_top, bool saturate)
+/* From f64, which holds every f32, so that a number is rounded once whatever it came from. */
+static unsigned f64_to_small(double f, int e, int m, bool finite_top, bool saturate)
 {
-    uint32_t u = bits_of(f);
-    unsigned sign = u >> 31, top = (1u << e) - 1, all = (1u << m) - 1;
+    unsigned sign = signbit(f) != 0, top = (1u << e) - 1, all = (1u << m) - 1;
     int bias = (1 << (e - 1)) - 1;
     unsigned s = sign << (e + m);
     if (isnan(f)) return s | top << m | (finite_top ? all : 1u << (m - 1));
@@ -74,13 +74,14 @@ static unsigned f32_to_small(float f, int e, int m, bool finite_top, bool satura
     unsigned infinite = finite_top ? (top << m | all) : top << m;
     if (isinf(f)) return s | (saturate ? largest : infinite);
     int ex;
-    float a = fabsf(f);
+    double a = fabs(f);
     if (a == 0) return s;
-    frexpf(a, &ex);                                        /* a in [2^(ex-1), 2^ex) */
+    frexp(a, &ex);                                         /* a in [2^(ex-1), 2^ex) */
     int q = ex - 1 < 1 - bias ? 1 - bias - m : ex - 1 - m; /* exponent of the last place */
-    double scaled = ldexp((double)a, -q),
-           r = nearbyint(scaled); /* exact: a power of two, then ties to even */
-    unsigned man = (unsigned)r;
+    double scaled = ldexp(a, -q);                          /* exact (or far below half), less than 2^(m+1) */
+    unsigned man = (unsigned)scaled;
+    double rest = scaled - man;
+    man += rest > 0.5 || (rest == 0.5 && (man & 1)); /* by hand: independent of the caller's rounding mode */
     /* man counts units of 2^q; adding it to the biased exponent field carries over where rounding overflows the mantissa */
     unsigned field = ex - 1 < 1 - bias ? man : (((unsigned)(ex - 1 + bias)) << m) + (man - (1u << m));
     if (field > largest) field = saturate ? largest : infinite;
@@ -88,11 +89,11 @@ static unsigned f32_to_small(float f, int e, int m, bool finite_top, bool satura
 }
 
 float st_f16_to_f32(uint16_t h) { return small_to_f32(h, 5, 10, false); }
-uint16_t st_f32_to_f16(float f) { return (uint16_t)f32_to_small(f, 5, 10, false, false); }
+uint16_t st_f32_to_f16(float f) { return (uint16_t)f64_to_small(f, 5, 10, false, false); }
 float st_f8e4m3_to_f32(uint8_t h) { return small_to_f32(h, 4, 3, true); }
-uint8_t st_f32_to_f8e4m3(float f) { return (uint8_t)f32_to_small(f, 4, 3, true, true); }
+uint8_t st_f32_to_f8e4m3(float f) { return (uint8_t)f64_to_small(f, 4, 3, true, true); }
 float st_f8e5m2_to_f32(uint8_t h) { return small_to_f32(h, 5, 2, false); }
-uint8_t st_f32_to_f8e5m2(float f) { return (uint8_t)f32_to_small(f, 5, 2, false, true); }
+uint8_t st_f32_to_f8e5m2(float f) { return (uint8_t)f64_to_small(f, 5, 2, false, true); }
 
 uint16_t st_f32_to_bf16(float f)
 {
@@ -165,17 +166,17 @@ bool st_store_f64(int type, void *p, double v)
         return true;
     }
     case STRATA_F16: {
-        uint16_t x = st_f32_to_f16((float)v);
+        uint16_t x = (uint16_t)f64_to_small(v, 5, 10, false, false);
         memcpy(p, &x, 2);
         return true;
     }
     case STRATA_BF16: {
-        uint16_t x = st_f32_to_bf16((float)v);
+        uint16_t x = (uint16_t)f64_to_small(v, 8, 7, false, false);
         memcpy(p, &x, 2);
         return true;
     }
-    case STRATA_F8E4M3: *(uint8_t *)p = st_f32_to_f8e4m3((float)v); return true;
-    case STRATA_F8E5M2: *(uint8_t *)p = st_f32_to_f8e5m2((float)v); return true;
+    case STRATA_F8E4M3: *(uint8_t *)p = (uint8_t)f64_to_small(v, 4, 3, true, true); return true;
+    case STRATA_F8E5M2: *(uint8_t *)p = (uint8_t)f64_to_small(v, 5, 2, false, true); return true;
     case STRATA_I64: {
         int64_t x = v != v                       ? 0
                     : v >= 9223372036854775808.0 ? INT64_MAX

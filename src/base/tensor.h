@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor.h - what the tensor files share: how a view carries its maker's refusal from tensor.c to tensor_check.c, which puts it into
+ * words; and the exact overlap tests. */
+#ifndef ST_BASE_TENSOR_H
+#define ST_BASE_TENSOR_H
+#include "base/base.h"
+
+/* strata_tensor.error is a strata_status in its low byte, one of these in the next, an axis in the third; error_arg is the
+ * value that was given. The dims of the tensor are those before the refused step. */
+typedef enum st_bad {
+    ST_BAD_DIM = 1,       /* axis, size */
+    ST_BAD_LD,            /* axis that is contiguous, ld */
+    ST_BAD_TYPE,          /* type */
+    ST_BAD_RANK,          /* rank */
+    ST_BAD_DIMS_NULL,     /* rank */
+    ST_BAD_AXIS,          /* axis given (in error_arg) */
+    ST_BAD_AXIS_TWICE,    /* axis given (in error_arg) */
+    ST_BAD_PERMUTE_NULL,  /* rank */
+    ST_BAD_SLICE_COUNT,   /* axis, count */
+    ST_BAD_SLICE_REACH,   /* axis, the index outside */
+    ST_BAD_RESHAPE_COUNT, /* elements wanted, -1 when they do not fit */
+    ST_BAD_RESHAPE_JOIN,  /* axis whose stride does not step over the axis inside it */
+    ST_BAD_BROADCAST,     /* axis, size wanted */
+    ST_BAD_OVERFLOW,      /* axis */
+    ST_BAD_ORDER,         /* order */
+    ST_BAD_SUBBYTE        /* offset in elements */
+} st_bad;
+
+/* tensor_overlap.c: do two different indices of a checked view name the same memory? */
+bool st_view_collides(const strata_tensor *t);
+#endif
