@@ -25,7 +25,7 @@ build: setup
 	@ninja -C $(BUILD) -j$(JOBS)
 
 demo: build
-	@$(BUILD)/examples/strata-demo
+	@$(BUILD)/examples/strata-demo --weights $(BUILD)/fashion.weights
 
 test: build check
 	@cd $(BUILD) && ctest --output-on-failure
