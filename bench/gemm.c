@@ -360,10 +360,9 @@ static int add_shapes(const char *list, shape *out, int n)
 
 static void columns(bench *b, const shape *s, int count)
 {
-    bool vector = false, large = false, small = false;
+    bool large = false, small = false;
     for (int i = 0; i < count; i++) {
         double volume = (double)s[i].m * (double)s[i].n * (double)s[i].k;
-        vector = vector || s[i].m == 1 || s[i].n == 1;
         large = large || volume >= 128 * 128 * 128;
         small = small || volume <= 256 * 256 * 256;
     }
@@ -377,7 +376,6 @@ static void columns(bench *b, const shape *s, int count)
         if (e->kind == PEER_XSMM && (b->o.threads != 1 || !small)) continue;
         report_column(b, e->name, NULL);
         if (e->kind == PEER_DNNL) report_column(b, e->name, "packed");
-        if (e->kind == PEER_CBLAS && vector) report_column(b, e->name, "gemv");
     }
 }
 

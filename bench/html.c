@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 860, HEIGHT = 360, LEFT = 60, BOTTOM = 46, TOP = 14, RIGHT = 14 };
-static const char *const colours[] = {"#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e",
-                                      "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
+enum { WIDTH = 860, HEIGHT = 410, LEFT = 60, BOTTOM = 96, TOP = 14, RIGHT = 14 };
+static const char *const colours[] = {"#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf",
+                                      "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#000080", "#006400",
+                                      "#8b008b", "#b8860b", "#4682b4", "#fa8072"};
 enum { COLOURS = sizeof colours / sizeof *colours };
 
 static void text(FILE *f, const char *s)
@@ -127,6 +128,12 @@ static void roofline(const bench *b, FILE *f)
     legend(b, f);
 }
 
+/* the shape without type and transposes: "f32 NN 512x512x512" becomes "512x512x512" */
+static const char *short_name(const char *name)
+{
+    return strncmp(name, "f32 ", 4) == 0 || strncmp(name, "f64 ", 4) == 0 ? name + 7 : name;
+}
+
 static void ratios(const bench *b, FILE *f)
 {
     double hi = 1.2, lo = 0.8;
@@ -141,16 +148,26 @@ static void ratios(const bench *b, FILE *f)
     fputs("<h2>Strata's rate over that of the others</h2>\n<p>Above the heavy line Strata is faster. Median "
           "of the ratios inside rounds.</p>\n",
           f);
-    frame(f, "case (in the table's order)", "ratio");
+    frame(f, "", "ratio");
     static const double ticks[] = {0.1,  0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1,  1.1,
                                    1.25, 1.5, 2,   3,   5,   10,  20,  50, 100};
-    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++)
-        if (log10(ticks[i]) >= a.y0 && log10(ticks[i]) <= a.y1) grid_y(f, &a, ticks[i]);
+    double last = 1e9;
+    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
+        if (log10(ticks[i]) < a.y0 || log10(ticks[i]) > a.y1) continue;
+        /* labels a line apart; the one of 1 always */
+        if (ticks[i] != 1 && (last - sy(&a, ticks[i]) < 14 || fabs(sy(&a, 1) - sy(&a, ticks[i])) < 14))
+            continue;
+        grid_y(f, &a, ticks[i]);
+        last = sy(&a, ticks[i]);
+    }
     fprintf(f, "<path class=\"roof\" d=\"M%d %.1f H%d\"/>\n", LEFT, sy(&a, 1), WIDTH - RIGHT);
-    int every = 1 + b->count / 40;
-    for (int i = 0; i < b->count; i += every)
-        fprintf(f, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", sx(&a, i),
-                HEIGHT - BOTTOM + 16, i + 1);
+    int every = 1 + b->count / 50;
+    for (int i = 0; i < b->count; i += every) {
+        fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-35)\" text-anchor=\"end\">", sx(&a, i) + 4,
+                HEIGHT - BOTTOM + 14);
+        text(f, short_name(b->rows[i].name));
+        fputs("</text>\n", f);
+    }
     for (int k = b->column_count - 1; k > 0; k--) {
         bool open = false;
         for (int i = 0; i < b->count; i++) {

@@ -218,6 +218,9 @@ static void summarise(bench_case *c, const timing *t, double floor)
         k->ratio = bench_median(ratio, nr);
         k->us = bench_median(us, n);
     }
+    /* quiet rounds of the two may all differ: then the medians themselves are compared */
+    for (int i = 0; i < c->n && ours >= 0; i++)
+        if (isnan(c->c[i].ratio) && c->c[i].rounds) c->c[i].ratio = c->c[i].us / c->c[ours].us;
     c->best = c->best_pointer = -1;
     for (int i = 0; i < c->n; i++) {
         const contender *k = &c->c[i];
