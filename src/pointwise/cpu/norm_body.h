@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* norm_body.h - the per-channel kernels of norm.h, written once; a norm_<arch>.c file includes it for f32 and f64 with T, V(op),
+ * LANES and NAME(way, what). Sums run over rows (or along the run) in lanes of their own: the order depends on the shape
+ * and the vector length only. */
+
+#define EACH _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++)
+#define LOAD(p) (v == nv - 1 ? V(_loadn)((p) + v * LANES, tail) : V(_load)((p) + v * LANES))
+#define STORE(p, e) (v == nv - 1 ? V(_storen)((p) + v * LANES, e, tail) : V(_store)((p) + v * LANES, e))
+
+/* Calls f with 1 to 4 vectors of columns, the last of which may be partial. */
+#define COLUMNS(f, ...)                                             \
+    for (int64_t c = 0; c < n; c += 4 * LANES) {                    \
+        const int64_t left = n - c < 4 * LANES ? n - c : 4 * LANES; \
+        const int tail = (int)((left - 1) % LANES) + 1;             \
+        switch ((left + LANES - 1) / LANES) {                       \
+        case 1: f(1, tail, c, __VA_ARGS__); break;                  \
+        case 2: f(2, tail, c, __VA_ARGS__); break;                  \
+        case 3: f(3, tail, c, __VA_ARGS__); break;                  \
+        default: f(4, tail, c, __VA_ARGS__);                        \
+        }                                                           \
+    }
+
+/* ---- channels ---- */
+ST_INLINE void NAME(channels, sum_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, int64_t rows,
+                                        T *sum)
+{
+    V() acc[4];
+    EACH acc[v] = V(_set1)(0);
+    x += c;
+    for (int64_t i = 0; i < rows; i++, x += ldx) EACH acc[v] = V(_add)(acc[v], LOAD(x));
+    EACH STORE(sum + c, acc[v]);
+}
+void NAME(channels, sum)(const void *x, int64_t ldx, int64_t rows, int64_t n,
+                         void *sum){COLUMNS(NAME(channels, sum_part), x, ldx, rows, sum)}
+
+ST_INLINE void NAME(channels, square_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, int64_t rows,
+                                           const T *mean, T *sum)
+{
+    V() acc[4], m[4];
+    EACH acc[v] = V(_set1)(0), m[v] = LOAD(mean + c);
+    x += c;
+    for (int64_t i = 0; i < rows; i++, x += ldx) EACH
+        {
+            V() d = V(_sub)(LOAD(x), m[v]);
+            acc[v] = V(_fma)(d, d, acc[v]);
+        }
+    EACH STORE(sum + c, acc[v]);
+}
+void NAME(channels, square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean,
+                            void *sum){COLUMNS(NAME(channels, square_part), x, ldx, rows, mean, sum)}
+
+ST_INLINE
+    void NAME(channels, products_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, const T *dy,
+                                       int64_t ldy, int64_t rows, const T *mean, T *sum, T *product)
+{
+    V() s[4], p[4], m[4];
+    EACH s[v] = p[v] = V(_set1)(0), m[v] = LOAD(mean + c);
+    x += c, dy += c;
+    for (int64_t i = 0; i < rows; i++, x += ldx, dy += ldy) EACH
+        {
+            V() g = LOAD(dy);
+            s[v] = V(_add)(s[v], g);
+            p[v] = V(_fma)(g, V(_sub)(LOAD(x), m[v]), p[v]);
+        }
+    EACH
+    {
+        STORE(sum + c, s[v]);
+        STORE(product + c, p[v]);
+    }
+}
+void NAME(channels, products)(const void *x, int64_t ldx, const void *dy, int64_t ldy, int64_t rows,
+                              int64_t n, const void *mean, void *sum, void *product){
+    COLUMNS(NAME(channels, products_part), x, ldx, dy, ldy, rows, mean, sum, product)}
+
+ST_INLINE void NAME(channels, apply_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, T *y,
+                                          int64_t ldy, int64_t rows, const T *mean, const T *a, const T *b)
+{
+    V() m[4], s[4], t[4];
+    EACH m[v] = LOAD(mean + c), s[v] = LOAD(a + c), t[v] = LOAD(b + c);
+    x += c, y += c;
+    for (int64_t i = 0; i < rows; i++, x += ldx, y += ldy)
+        EACH STORE(y, V(_fma)(V(_sub)(LOAD(x), m[v]), s[v], t[v]));
+}
+void NAME(channels, apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n,
+                           const void *mean, const void *a, const void *b){
+    COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b)}
+
+ST_INLINE void NAME(channels, gradient_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx,
+                                             const T *dy, int64_t ldy, T *dx, int64_t ldz, int64_t rows,
+                                             const T *mean, const T *a, const T *b, const T *k, bool add)
+{
+    V() m[4], s[4], t[4], u[4];
+    EACH m[v] = LOAD(mean + c), s[v] = LOAD(a + c), t[v] = LOAD(b + c), u[v] = LOAD(k + c);
+    x += c, dy += c, dx += c;
+    for (int64_t i = 0; i < rows; i++, x += ldx, dy += ldy, dx += ldz) EACH
+        {
+            V() g = V(_sub)(V(_sub)(LOAD(dy), t[v]), V(_mul)(V(_sub)(LOAD(x), m[v]), u[v]));
+            g = add ? V(_fma)(s[v], g, LOAD(dx)) : V(_mul)(s[v], g);
+            STORE(dx, g);
+        }
+}
+void NAME(channels, gradient)(const void *x, int64_t ldx, const void *dy, int64_t ldy, void *dx, int64_t ldz,
+                              int64_t rows, int64_t n, const void *mean, const void *a, const void *b,
+                              const void *k, bool add)
+{
+    if (add) {
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, true)
+    } else {
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false)
+    }
+}
+
+/* ---- runs: `rows` and the distances are not used; sums are running (norm.h) ---- */
+void NAME(runs, sum)(const void *xv, int64_t ldx, int64_t rows, int64_t n, void *sum)
+{
+    enum { nv = 4 };
+    const T *x = xv;
+    T *s = sum;
+    V() acc[nv];
+    (void)ldx, (void)rows;
+    EACH acc[v] = V(_load)(s + v * LANES);
+    int64_t i = 0;
+    for (; i + nv * LANES <= n; i += nv * LANES) EACH acc[v] = V(_add)(acc[v], V(_load)(x + i + v * LANES));
+    for (int v = 0; i < n; v++, i += LANES)
+        acc[v] = V(_add)(acc[v], V(_loadn)(x + i, n - i < LANES ? (int)(n - i) : LANES));
+    EACH V(_store)(s + v * LANES, acc[v]);
+}
+
+void NAME(runs, square)(const void *xv, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum)
+{
+    enum { nv = 4 };
+    const T *x = xv;
+    T *s = sum;
+    const V() m = V(_set1)(*(const T *)mean);
+    V() acc[nv];
+    (void)ldx, (void)rows;
+    EACH acc[v] = V(_load)(s + v * LANES);
+    int64_t i = 0;
+    for (; i + nv * LANES <= n; i += nv * LANES) EACH
+        {
+            V() d = V(_sub)(V(_load)(x + i + v * LANES), m);
+            acc[v] = V(_fma)(d, d, acc[v]);
+        }
+    for (int v = 0; i < n; v++, i += LANES) {
+        const int k = n - i < LANES ? (int)(n - i) : LANES;
+        T part[LANES];
+        V() d = V(_sub)(V(_loadn)(x + i, k), m);
+        V(_store)(part, V(_set1)(0));
+        V(_storen)(part, d, k); /* lanes beyond the run are 0, not -mean */
+        d = V(_load)(part);
+        acc[v] = V(_fma)(d, d, acc[v]);
+    }
+    EACH V(_store)(s + v * LANES, acc[v]);
+}
+
+void NAME(runs, products)(const void *xv, int64_t ldx, const void *dyv, int64_t ldy, int64_t rows, int64_t n,
+                          const void *mean, void *sum, void *product)
+{
+    enum { nv = 4 };
+    const T *x = xv, *dy = dyv;
+    T *s = sum, *p = product;
+    const V() m = V(_set1)(*(const T *)mean);
+    V() acc[nv], pro[nv];
+    (void)ldx, (void)ldy, (void)rows;
+    EACH acc[v] = V(_load)(s + v * LANES), pro[v] = V(_load)(p + v * LANES);
+    int64_t i = 0;
+    for (; i + nv * LANES <= n; i += nv * LANES) EACH
+        {
+            V() g = V(_load)(dy + i + v * LANES);
+            acc[v] = V(_add)(acc[v], g);
+            pro[v] = V(_fma)(g, V(_sub)(V(_load)(x + i + v * LANES), m), pro[v]);
+        }
+    for (int v = 0; i < n; v++, i += LANES) {
+        const int k = n - i < LANES ? (int)(n - i) : LANES;
+        T part[LANES];
+        V() g = V(_loadn)(dy + i, k), d = V(_sub)(V(_loadn)(x + i, k), m);
+        V(_store)(part, V(_set1)(0));
+        V(_storen)(part, d, k); /* 0 * an infinite mean would be NaN */
+        acc[v] = V(_add)(acc[v], g);
+        pro[v] = V(_fma)(g, V(_load)(part), pro[v]);
+    }
+    EACH
+    {
+        V(_store)(s + v * LANES, acc[v]);
+        V(_store)(p + v * LANES, pro[v]);
+    }
+}
+
+void NAME(runs, apply)(const void *xv, int64_t ldx, void *yv, int64_t ldy, int64_t rows, int64_t n,
+                       const void *mean, const void *a, const void *b)
+{
+    const T *x = xv;
+    T *y = yv;
+    const V() m = V(_set1)(*(const T *)mean), s = V(_set1)(*(const T *)a), t = V(_set1)(*(const T *)b);
+    (void)ldx, (void)ldy, (void)rows;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) V(_store)(y + i, V(_fma)(V(_sub)(V(_load)(x + i), m), s, t));
+    if (i < n) V(_storen)(y + i, V(_fma)(V(_sub)(V(_loadn)(x + i, (int)(n - i)), m), s, t), (int)(n - i));
+}
+
+void NAME(runs, gradient)(const void *xv, int64_t ldx, const void *dyv, int64_t ldy, void *dxv, int64_t ldz,
+                          int64_t rows, int64_t n, const void *mean, const void *a, const void *b,
+                          const void *k, bool add)
+{
+    const T *x = xv, *dy = dyv;
+    T *dx = dxv;
+    const V() m = V(_set1)(*(const T *)mean), s = V(_set1)(*(const T *)a), t = V(_set1)(*(const T *)b),
+              u = V(_set1)(*(const T *)k);
+    (void)ldx, (void)ldy, (void)ldz, (void)rows;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int w = n - i < LANES ? (int)(n - i) : LANES;
+        V() g = V(_sub)(V(_sub)(V(_loadn)(dy + i, w), t), V(_mul)(V(_sub)(V(_loadn)(x + i, w), m), u));
+        g = add ? V(_fma)(s, g, V(_loadn)(dx + i, w)) : V(_mul)(s, g);
+        V(_storen)(dx + i, g, w);
+    }
+}
+#undef EACH
+#undef LOAD
+#undef STORE
+#undef COLUMNS

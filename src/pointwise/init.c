@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init.c - registers the engine's families with the plan layer, once. */
+#include "pointwise/engine.h"
+#include <pthread.h>
+
+static int list(int i, strata_kernel_info *info)
+{
+    static int (*const families[])(int, strata_kernel_info *) = {st_pw_program_kernels, st_pw_norm_kernels,
+                                                                 st_pw_pool_kernels};
+    if (i < 0) return 0;
+    for (int f = 0; f < ST_COUNT(families); f++) {
+        int n = 0;
+        for (strata_kernel_info skip; families[f](n, &skip); n++)
+            if (n == i) {
+                *info = skip;
+                return 1;
+            }
+        i -= n;
+    }
+    return 0;
+}
+
+static void init_once(void)
+{
+    st_pw_program_init();
+    st_pw_norm_init();
+    st_pw_pool_init();
+    st_plan_register_kernels(list);
+}
+
+void st_pw_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_once);
+}
+
+/* strata_kernels() lists this engine before its first call */
+__attribute__((constructor)) static void at_load(void) { st_pw_init(); }

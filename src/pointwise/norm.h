@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* norm.h - between the per-channel normalisation (norm.c) and its kernels (cpu/norm_*.c). Arrays are of the problem's type.
+ *
+ * channels kernels work on a rectangle of `rows` rows whose columns are channels (contiguous); per-channel arguments are arrays.
+ * runs kernels work on `n` contiguous elements of one channel; sums go through ST_NORM_ACC running partial sums, so that many
+ * short runs add up in a fixed order, and `fold` ends them. */
+#ifndef ST_POINTWISE_NORM_H
+#define ST_POINTWISE_NORM_H
+#include "pointwise/pointwise.h"
+
+enum { ST_NORM_ACC = 64 }; /* running sums of a runs kernel: four of the widest vectors */
+
+typedef struct st_norm_kernel {
+    const char *id, *types, *isa_name;
+    int type;
+    unsigned isa;
+    bool channels;
+    /* sum (+)= x; in the channels form sum is overwritten */
+    void (*sum)(const void *x, int64_t ldx, int64_t rows, int64_t n, void *sum);
+    /* (x - mean)^2 */
+    void (*square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum);
+    /* dy and dy * (x - mean) */
+    void (*products)(const void *x, int64_t ldx, const void *dy, int64_t ldy, int64_t rows, int64_t n,
+                     const void *mean, void *sum, void *product);
+    /* y = (x - mean) * a + b */
+    void (*apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n, const void *mean,
+                  const void *a, const void *b);
+    /* dx = a * (dy - b - (x - mean) * c), added to dx or stored */
+    void (*gradient)(const void *x, int64_t ldx, const void *dy, int64_t ldy, void *dx, int64_t ldz,
+                     int64_t rows, int64_t n, const void *mean, const void *a, const void *b, const void *c,
+                     bool add);
+} st_norm_kernel;
+
+#define NORM(way, type, TYPE, arch, ISA)                                                                   \
+    void st_norm_##way##_##type##_##arch##_sum(const void *, int64_t, int64_t, int64_t, void *);           \
+    void st_norm_##way##_##type##_##arch##_square(const void *, int64_t, int64_t, int64_t, const void *,   \
+                                                  void *);                                                 \
+    void st_norm_##way##_##type##_##arch##_products(const void *, int64_t, const void *, int64_t, int64_t, \
+                                                    int64_t, const void *, void *, void *);                \
+    void st_norm_##way##_##type##_##arch##_apply(const void *, int64_t, void *, int64_t, int64_t, int64_t, \
+                                                 const void *, const void *, const void *);                \
+    void st_norm_##way##_##type##_##arch##_gradient(const void *, int64_t, const void *, int64_t, void *,  \
+                                                    int64_t, int64_t, int64_t, const void *, const void *, \
+                                                    const void *, const void *, bool);
+#include "pointwise/cpu/kernels.inc"
+#endif
