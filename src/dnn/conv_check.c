@@ -218,9 +218,9 @@ strata_status st_conv_check(strata_handle *h, st_conv_kind kind, const char *who
     memset(c, 0, sizeof *c);
     c->kind = kind;
     const char *const *name = names[kind];
-    const st_dnn_arg arg[3] = {{name[0], &x, kind == ST_CONV_DATA, false},
-                               {name[1], &w, kind == ST_CONV_WEIGHTS, false},
-                               {name[2], &y, kind == ST_CONV_FORWARD, false}};
+    const st_dnn_arg arg[3] = {{.name = name[0], .t = &x, .output = kind == ST_CONV_DATA},
+                               {.name = name[1], .t = &w, .output = kind == ST_CONV_WEIGHTS},
+                               {.name = name[2], .t = &y, .output = kind == ST_CONV_FORWARD}};
     strata_status s = st_dnn_check(h, who, arg, 3, false);
     if (s) return s;
     s = st_conv_sizes(h, who, o, &x, &w, c);
