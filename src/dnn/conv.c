@@ -128,7 +128,8 @@ static strata_status add_step(strata_handle *h, conv_plan *p, const st_conv *c, 
     conv_step *q = &p->step[p->steps];
     /* residues that no tap reaches are filled, whatever kernel is asked for */
     strata_choice other;
-    if (choice && choice->kernel && part.problem.k.count && part.problem.k.ax[0].len == 0) {
+    if (c->kind == ST_CONV_DATA && choice && choice->kernel && part.problem.k.count &&
+        part.problem.k.ax[0].len == 0) {
         other = *choice;
         other.kernel = NULL;
         choice = &other;
