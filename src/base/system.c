@@ -16,7 +16,8 @@ ST_INLINE uint64_t fold(uint64_t a, uint64_t b)
 uint64_t st_hash(const void *p, size_t n, uint64_t seed)
 {
     const unsigned char *s = p;
-    uint64_t h = seed ^ 0x9e3779b97f4a7c15u ^ n;
+    uint64_t h =
+        seed ^ 0x9e3779b97f4a7c15u ^ n * 0x9fb21c651e98df25u; /* spread, or a length cancels a byte */
     for (; n >= 16; n -= 16, s += 16) {
         uint64_t a, b;
         memcpy(&a, s, 8);

@@ -33,7 +33,7 @@ static strata_tensor start(const void *data, strata_type type, int rank)
     t.type = (int32_t)type;
     t.rank = rank;
     if ((int)type <= STRATA_NONE || (int)type >= STRATA_TYPE_COUNT)
-        return refuse(t, STRATA_ERROR_TYPE, ST_BAD_TYPE, 0, (int64_t)type);
+        return refuse(t, STRATA_ERROR_TYPE, ST_BAD_TYPE, 0, (int)type);
     return t;
 }
 
@@ -57,7 +57,7 @@ strata_tensor strata_matrix(const void *data, strata_type type, int64_t rows, in
     if (rows < 0 || cols < 0)
         return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, rows >= 0, rows < 0 ? rows : cols);
     if (order != STRATA_ROW_MAJOR && order != STRATA_COL_MAJOR)
-        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int64_t)order);
+        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int)order);
     int64_t run = order == STRATA_ROW_MAJOR ? cols : rows;
     if (ld == 0) ld = run ? run : 1;
     t.stride[0] = order == STRATA_ROW_MAJOR ? ld : 1;
@@ -112,6 +112,8 @@ strata_tensor strata_nchw(const void *data, strata_type type, int64_t n, int64_t
 strata_tensor strata_nhwc(const void *data, strata_type type, int64_t n, int64_t c, int64_t h, int64_t w)
 {
     int64_t dim[4] = {n, h, w, c};
+    if (n < 0 || c < 0 || h < 0 || w < 0)
+        return strata_nchw(data, type, n, c, h, w); /* names the dim as the caller counts */
     return strata_permute(strata_array(data, type, 4, dim, NULL), (int[]){0, 3, 1, 2});
 }
 
