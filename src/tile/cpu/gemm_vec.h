@@ -93,6 +93,9 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #endif
 #endif
 
+#if (VEC_BITS == 512 && !defined(__AVX512VL__)) || (VEC_BITS == 256 && !defined(__AVX2__))
+#error "compiled without the flags of its instruction set: the file's suffix selects them"
+#endif
 #if defined(__AVX512VL__)
 #if VEC_F64
 #define T double
