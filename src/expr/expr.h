@@ -15,10 +15,11 @@ enum { ST_EXPR_VARS = 24, ST_EXPR_NAME = 24, ST_EXPR_VALUES = 192 };
 typedef enum st_index { ST_INDEX_NONE, ST_INDEX_M, ST_INDEX_N } st_index;
 typedef struct st_expr_var {
     char name[ST_EXPR_NAME];
-    bool output;     /* is stored to */
-    bool input;      /* is read before any store to it */
-    st_index index;  /* written name[m] or name[n] */
-    int column;      /* 1-based position of its first use, for messages */
+    bool output;    /* is stored to */
+    bool input;     /* is read before any store to it */
+    st_index index; /* written name[m] or name[n] */
+    int column;     /* 1-based position of its first use, for messages */
+    bool matmul;    /* a factor of '@' */
 } st_expr_var;
 
 typedef struct st_expr st_expr;
@@ -26,46 +27,69 @@ typedef struct st_expr st_expr;
 /* names: the operand names the caller binds, NULL-terminated; a name on the left that is not among them is a temporary, a
  * name on the right that is neither is an error that lists near names. f64: evaluate in f64.
  * Errors (STRATA_ERROR_SYNTAX) carry column, caret line and what was expected. */
-strata_status st_expr_parse(st_err *e, const char *who, const char *text, const char *const *names, bool f64, st_expr **out);
+strata_status st_expr_parse(st_err *e, const char *who, const char *text, const char *const *names, bool f64,
+                            st_expr **out);
 void st_expr_free(st_expr *x);
 int st_expr_vars(const st_expr *x, const st_expr_var **vars); /* variables in order of first appearance */
 int st_expr_find(const st_expr *x, const char *name);         /* index among them, -1 */
 bool st_expr_has_matmul(const st_expr *x);                    /* an '@' (only strata_fused takes it) */
 int st_expr_reductions(const st_expr *x);
-double st_expr_cost(const st_expr *x);      /* rough cycles per element on AVX-512 */
+double st_expr_cost(const st_expr *x); /* rough cycles per element on AVX-512 */
 const char *st_expr_text(const st_expr *x);
 /* Points at a character of the program: for type and shape errors found by the callers. */
-strata_status st_expr_fail_at(st_err *e, const st_expr *x, const char *who, int column, int length, const char *fmt, ...)
-    ST_PRINTF(6, 7);
+strata_status st_expr_fail_at(st_err *e, const st_expr *x, const char *who, int column, int length,
+                              const char *fmt, ...) ST_PRINTF(6, 7);
 
 /* ---- running -------------------------------------------------------------------------------------------------------
  * One argument per variable, in st_expr_vars order: an address, a type, and strides in elements along the rows (m) and the
  * columns (n) of the rectangle. Stride 0 broadcasts. */
 typedef struct st_expr_arg {
     void *ptr;
-    int type;
+    int type; /* a whole-byte real strata_type, or ST_EXPR_INDEX_* */
     int64_t sm, sn;
 } st_expr_arg;
+/* Types of an argument that is no memory but the position along the rows (from row0) or the columns (from col0). index(-1) and
+ * index(-2) need no argument; every other index(d) of a program is a variable called "index(d)" that the caller binds: to one
+ * of these, or to an i64 scalar (strides 0) that holds the position along an outer dim. */
+enum { ST_EXPR_INDEX_M = -2, ST_EXPR_INDEX_N = -1 };
 /* Bytes of scratch that a call needs (64-byte aligned), independent of the rectangle. */
 size_t st_expr_scratch(const st_expr *x);
 /* Evaluates a program without reductions on rows x cols. Allocates nothing. Columns are processed in blocks, rows in turn;
  * an input that is the same memory as an output is read before it is written at every position.
  * `row0`, `col0` are what index(-2) and index(-1) start from. */
-void st_expr_map(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0, int64_t col0,
-                 void *scratch);
+/* All of these compile the program for the arguments' pattern (types, unit or zero strides) at its first use and keep the result in
+ * x, so that later calls begin at once; safe from several threads. st_expr_all also takes st_expr_scratch. */
+void st_expr_map(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                 int64_t col0, void *scratch);
 /* Evaluates a program with reductions over the columns of each row (any program; one phase after another per row). Values that
  * are reused across phases and dear are kept in scratch when cols fits `cols_hint` used for st_expr_rows_scratch. Outputs with
  * sn = 0 receive the row's value once. Two-pass variance; sums in eight or more lanes in a fixed order that depends on cols only. */
 size_t st_expr_rows_scratch(const st_expr *x, int64_t cols);
-void st_expr_rows(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0, void *scratch);
+void st_expr_rows(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                  void *scratch);
 /* The same with the reduction running over the rows for each column (columns contiguous): one pass per phase over blocks of columns.
  * Reduction results live in scratch per column. Outputs with sm = 0 receive the column's value once. */
 size_t st_expr_cols_scratch(const st_expr *x, int64_t cols);
-void st_expr_cols(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t col0, void *scratch);
+void st_expr_cols(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t col0,
+                  void *scratch);
+
+/* The same with the reduction running over the whole rectangle; reduction results are one number. The rows keep
+ * their order of summation whatever cols is. Outputs with both strides 0 receive the value once. */
+void st_expr_all(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                 int64_t col0, void *scratch);
 
 /* ---- vector functions on arrays (also used by engines' own kernels); any length, any alignment, y may be x ------------- */
 typedef enum st_fn1 {
-    ST_FN_EXP, ST_FN_LOG, ST_FN_TANH, ST_FN_ERF, ST_FN_SIGMOID, ST_FN_GELU, ST_FN_GELU_TANH, ST_FN_SILU, ST_FN_SQRT, ST_FN_RSQRT,
+    ST_FN_EXP,
+    ST_FN_LOG,
+    ST_FN_TANH,
+    ST_FN_ERF,
+    ST_FN_SIGMOID,
+    ST_FN_GELU,
+    ST_FN_GELU_TANH,
+    ST_FN_SILU,
+    ST_FN_SQRT,
+    ST_FN_RSQRT,
     ST_FN1_COUNT
 } st_fn1;
 void st_fn1_f32(st_fn1 f, int64_t n, const float *x, float *y);

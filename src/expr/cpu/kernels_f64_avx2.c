@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels_f64_avx2.c - the f64 kernels for AVX2, FMA and F16C. */
+#include "expr/cpu/vec_f64_avx2.h"
+#include "expr/cpu/math_f64.inc"
+#define ST_TABLE st_expr_f64_avx2
+#include "expr/cpu/kernels.inc"

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - runs compiled programs over blocks of a rectangle, and keeps compiled forms.
+ *
+ * Loops: MAP and COLS go column blocks outside, row blocks inside; ROWS and ALL the other way round. Where blocks begin
+ * depends on the length of the reduced axis only, never on the caller's cutting of the other axis, and so does the order of
+ * every sum: lanes within a block (COLS: groups of eight rows), then f64 from block to block. */
+#include "expr/code.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct frame {
+    const st_expr *x;
+    const st_code *c;
+    const st_expr_arg *args;
+    const st_place_at *place;
+    st_loc *L;
+    uint16_t *dynamic;
+    int ndynamic, elt;
+    int64_t rows, cols, row0, col0, rowbuf_bytes;
+    char *scratch;
+} frame;
+
+static size_t round64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static void layout(st_expr *x)
+{
+    st_caps c = st_expr_caps(x);
+    size_t at = 0;
+    x->at.places = at, at += round64((size_t)c.places * sizeof(st_loc));
+    x->at.dynamic = at, at += round64((size_t)c.places * sizeof(uint16_t));
+    x->at.code = at, at += c.code;
+    x->at.unis = at, at += round64((size_t)c.unis * 8);
+    x->at.mvecs = at, at += (size_t)c.mvecs * ST_ROWS_MAX * 8;
+    x->at.accs = at, at += (size_t)c.reds * ST_ACC_BYTES;
+    x->at.slots = at, at += (size_t)c.slots * ST_SLOT_BYTES;
+    x->at.rowbufs = at;
+}
+
+void st_expr_measure(st_expr *x)
+{
+    x->level = st_cpu_get()->level;
+    layout(x);
+    x->rowbufs = 0;
+    if (!x->reductions) return;
+    /* how many values long rows keep: as when every operand is a whole rectangle; no pattern keeps more than this allows */
+    st_code *c = malloc(st_expr_caps(x).code);
+    if (!c) return; /* nothing is kept then, only computed again */
+    st_key key = {.mode = ST_MODE_ROWS, .level = (uint16_t)x->level};
+    st_expr_arg whole = {NULL, x->f64 ? STRATA_F64 : STRATA_F32, 0x7777, 1};
+    for (int i = 0; i < x->nvars; i++) key.arg[i] = (uint16_t)st_expr_pattern(&whole);
+    x->rowbufs = 4;
+    st_expr_compile(x, &key, c);
+    x->rowbufs = c->nrowbuf;
+    free(c);
+}
+
+void st_expr_set_level(st_expr *x, int level) { x->level = level; }
+
+void st_expr_free(st_expr *x)
+{
+    if (!x) return;
+    for (int i = 0; i < ST_EXPR_CACHE; i++) free(atomic_load(&x->cache[i]));
+    free(x->text);
+    free(x);
+}
+
+/* ---- compiled forms -------------------------------------------------------------------------------------------------- */
+static const st_code *code_for(const st_expr *x, const st_key *key, char *scratch)
+{
+    st_expr *shared = (st_expr *)x; /* the cache is the one thing that changes */
+    size_t key_bytes = offsetof(st_key, arg) + (size_t)x->nvars * sizeof key->arg[0];
+    int i = 0;
+    for (; i < ST_EXPR_CACHE; i++) {
+        const st_code *c = atomic_load_explicit(&shared->cache[i], memory_order_acquire);
+        if (!c) break;
+        if (!memcmp(&c->key, key, key_bytes)) return c;
+    }
+    st_code *c = (st_code *)(scratch + x->at.code);
+    st_expr_compile(x, key, c);
+    if (i == ST_EXPR_CACHE) return c;
+    st_code *copy = malloc(c->bytes);
+    if (!copy) return c;
+    memcpy(copy, c, c->bytes);
+    for (; i < ST_EXPR_CACHE; i++) {
+        st_code *none = NULL;
+        if (atomic_compare_exchange_strong_explicit(&shared->cache[i], &none, copy, memory_order_release,
+                                                    memory_order_relaxed))
+            return copy;
+    }
+    free(copy);
+    return c;
+}
+
+/* Only outputs whose memory begins where an input's does: other overlap is the callers' to refuse. */
+static bool aliased(const st_expr *x, const st_expr_arg *args)
+{
+    for (int o = 0; o < x->nvars; o++)
+        if (x->var[o].output)
+            for (int i = 0; i < x->nvars; i++)
+                if (x->var[i].input && args[i].type >= 0 && args[i].ptr == args[o].ptr) return true;
+    return false;
+}
+
+static int64_t size_of(int type) { return (int64_t)(strata_type_bits((strata_type)type) / 8); }
+
+static void begin(frame *f, int mode, bool whole, bool swapped)
+{
+    const st_expr *x = f->x;
+    st_key key = {.mode = (uint16_t)mode, .whole = whole, .swapped = swapped, .level = (uint16_t)x->level};
+    key.alias = aliased(x, f->args);
+    for (int i = 0; i < x->nvars; i++) key.arg[i] = (uint16_t)st_expr_pattern(&f->args[i]);
+    f->c = code_for(x, &key, f->scratch);
+    f->place = (const st_place_at *)((const char *)f->c + f->c->places);
+    f->L = (st_loc *)(f->scratch + x->at.places);
+    f->dynamic = (uint16_t *)(f->scratch + x->at.dynamic);
+    f->elt = x->f64 ? 8 : 4;
+    f->ndynamic = 0;
+}
+
+/* places that stay for the whole call; pitch is the distance between rows of a block in bytes */
+static void fix_places(frame *f, int64_t pitch)
+{
+    const st_expr *x = f->x;
+    for (int i = 0; i < f->c->nplace; i++) {
+        const st_place_at *p = &f->place[i];
+        st_loc *l = &f->L[i];
+        const st_expr_arg *a = &f->args[p->index < x->nvars ? p->index : 0];
+        int64_t size = p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_U ? size_of(a->type) : 0;
+        *l = (st_loc){NULL, 0, f->elt};
+        switch (p->place) {
+        case ST_AT_SLOT_MN: l->rs = pitch; /* fall through */
+        case ST_AT_SLOT_N: l->p = f->scratch + x->at.slots + (size_t)p->index * ST_SLOT_BYTES; break;
+        case ST_AT_MVEC:
+            l->p = f->scratch + x->at.mvecs + (size_t)p->index * ST_ROWS_MAX * 8;
+            l->rs = f->elt;
+            break;
+        case ST_AT_UNI: l->p = f->scratch + x->at.unis + (size_t)p->index * 8; break;
+        case ST_AT_CONST: l->p = (char *)(uintptr_t)f->c + f->c->consts + (size_t)p->index * 8; break;
+        case ST_AT_ARG_MN: l->rs = a->sm * size, l->cs = a->sn * size; break;
+        case ST_AT_ARG_N: l->cs = a->sn * size; break;
+        case ST_AT_ARG_M: l->rs = l->cs = a->sm * size; break;
+        case ST_AT_ARG_U: l->p = a->ptr; break;
+        case ST_AT_ACC: l->p = f->scratch + x->at.accs + (size_t)p->index * ST_ACC_BYTES; break;
+        default: break;
+        }
+        if ((p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_M) || p->place == ST_AT_ROWBUF ||
+            p->place >= ST_AT_INDEX_M)
+            f->dynamic[f->ndynamic++] = (uint16_t)i;
+    }
+    const st_red *r = (const st_red *)((const char *)f->c + f->c->reds);
+    for (int i = 0; i < f->c->nred; i++)
+        f->L[r[i].acc].rs = f->c->key.mode != ST_MODE_ROWS ? 0 : r[i].op == ST_OP_ARGMAX ? 16 : 8;
+}
+
+/* places that follow the block: its first row and column */
+static void move_to(const frame *f, int64_t r, int64_t c)
+{
+    int mode = f->c->key.mode;
+    for (int i = 0; i < f->ndynamic; i++) {
+        const st_place_at *p = &f->place[f->dynamic[i]];
+        st_loc *l = &f->L[f->dynamic[i]];
+        const st_expr_arg *a = &f->args[p->index < f->x->nvars ? p->index : 0];
+        switch (p->place) {
+        case ST_AT_ARG_MN: l->p = (char *)a->ptr + r * l->rs + c * l->cs; break;
+        case ST_AT_ARG_N: l->p = (char *)a->ptr + c * l->cs; break;
+        case ST_AT_ARG_M: l->p = (char *)a->ptr + r * l->rs; break;
+        case ST_AT_ROWBUF:
+            l->p = f->scratch + f->x->at.rowbufs + p->index * f->rowbuf_bytes + c * f->elt;
+            break;
+        case ST_AT_INDEX_M: l->cs = f->row0 + r; break;
+        case ST_AT_INDEX_N: l->cs = f->col0 + c; break;
+        default: /* of argmax */
+            l->cs = mode == ST_MODE_COLS ? r : mode == ST_MODE_ALL ? r * f->cols + c : c;
+            l->rs = mode == ST_MODE_ALL ? f->cols : 0;
+        }
+    }
+}
+
+static void run_shape(const frame *f, const st_phase *ph, int shape, int64_t m, int64_t n, bool last)
+{
+    const st_insn *in = (const st_insn *)((const char *)f->c + f->c->insns);
+    for (int i = ph->begin[shape]; i < ph->begin[shape + 1]; i++)
+        if (!in[i].late || last) in[i].fn(f->L, &in[i], m, n);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------------------------------ */
+static void clear_accs(const frame *f, const st_phase *ph, int64_t count)
+{
+    const st_red *r = (const st_red *)((const char *)f->c + f->c->reds) + ph->red;
+    for (int i = 0; i < ph->nred; i++, r++) {
+        double *acc = (double *)f->L[r->acc].p;
+        double v = 0;
+        if (r->op == ST_OP_PROD || r->op == ST_OP_ALL) v = 1;
+        if (r->op == ST_OP_RMAX || r->op == ST_OP_ARGMAX) v = -INFINITY;
+        if (r->op == ST_OP_RMIN) v = INFINITY;
+        if (r->op == ST_OP_ARGMAX)
+            for (int64_t j = 0; j < count; j++) acc[2 * j] = v, acc[2 * j + 1] = 0;
+        else
+            for (int64_t j = 0; j < count; j++) acc[j] = v;
+    }
+}
+
+static void finish_accs(const frame *f, const st_phase *ph, int64_t count, double length)
+{
+    const st_red *r = (const st_red *)((const char *)f->c + f->c->reds) + ph->red;
+    for (int i = 0; i < ph->nred; i++, r++) {
+        const double *acc = (const double *)f->L[r->acc].p;
+        char *to = f->L[r->result].p;
+        int step = r->op == ST_OP_ARGMAX ? 2 : 1, off = step - 1;
+        for (int64_t j = 0; j < count; j++) {
+            double v = acc[step * j + off];
+            if (r->mean) v /= length;
+            if (f->x->f64)
+                ((double *)to)[j] = v;
+            else
+                ((float *)to)[j] = (float)v;
+        }
+    }
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------------------------- */
+static int64_t balanced(int64_t total, int64_t most, int64_t unit)
+{
+    if (total <= most) return total;
+    int64_t parts = st_ceil_div(total, most);
+    return st_round_up(st_ceil_div(total, parts), unit);
+}
+
+static int64_t pitch_of(const frame *f, int64_t cols) { return st_round_up(st_max64(cols, 1) * f->elt, 64); }
+
+static void columns_outside(frame *f, int64_t bc, int64_t br)
+{
+    fix_places(f, pitch_of(f, bc));
+    bool red = f->c->key.mode == ST_MODE_COLS;
+    move_to(f, 0, 0);
+    run_shape(f, &f->c->phase[0], ST_CLS_U, 1, 1, true);
+    for (int64_t c = 0; c < f->cols; c += bc) {
+        int64_t n = st_min64(bc, f->cols - c);
+        for (int p = 0; p < f->c->nphase; p++) {
+            const st_phase *ph = &f->c->phase[p];
+            move_to(f, 0, c);
+            if (p) run_shape(f, ph, ST_CLS_U, 1, 1, true);
+            run_shape(f, ph, ST_CLS_N, 1, n, true);
+            if (red) clear_accs(f, ph, n);
+            if (ph->begin[4] > ph->begin[3] || ph->begin[2] > ph->begin[1])
+                for (int64_t r = 0; r < f->rows; r += br) {
+                    int64_t m = st_min64(br, f->rows - r);
+                    if (r) move_to(f, r, c);
+                    run_shape(f, ph, ST_CLS_M, 1, m, c + bc >= f->cols);
+                    run_shape(f, ph, ST_CLS_MN, m, n, true);
+                }
+            if (red) finish_accs(f, ph, n, (double)f->rows);
+        }
+    }
+}
+
+static void rows_outside(frame *f, int64_t bc, int64_t br)
+{
+    fix_places(f, pitch_of(f, bc));
+    move_to(f, 0, 0);
+    for (int64_t r = 0; r < f->rows; r += br) {
+        int64_t m = st_min64(br, f->rows - r);
+        bool last_rows = r + br >= f->rows;
+        for (int p = 0; p < f->c->nphase; p++) {
+            const st_phase *ph = &f->c->phase[p];
+            move_to(f, r, 0);
+            if (r == 0) run_shape(f, ph, ST_CLS_U, 1, 1, true);
+            run_shape(f, ph, ST_CLS_M, 1, m, true);
+            clear_accs(f, ph, m);
+            if (ph->begin[4] > ph->begin[2])
+                for (int64_t c = 0; c < f->cols; c += bc) {
+                    int64_t n = st_min64(bc, f->cols - c);
+                    if (c) move_to(f, r, c);
+                    if (!f->c->key.whole || r == 0 || last_rows) run_shape(f, ph, ST_CLS_N, 1, n, last_rows);
+                    run_shape(f, ph, ST_CLS_MN, m, n, true);
+                }
+            finish_accs(f, ph, m, (double)f->cols);
+        }
+    }
+}
+
+static int64_t elements(const frame *f, int64_t bytes) { return bytes / (f->x->f64 ? 8 : 4); }
+
+size_t st_expr_scratch(const st_expr *x) { return x->at.rowbufs; }
+
+/* A rectangle whose operands all are one run of memory, or one number, is a single row. */
+static bool one_run(const st_expr *x, const st_expr_arg *a, int64_t cols)
+{
+    for (int i = 0; i < x->nvalues; i++)
+        if (x->value[i].op == ST_OP_INDEX) return false;
+    for (int i = 0; i < x->nvars; i++) {
+        if (a[i].type < 0) return false;
+        if (a[i].sm == 0 && a[i].sn == 0) continue;
+        if (a[i].sn != 1 || a[i].sm != cols) return false;
+    }
+    return true;
+}
+
+/* Is the rectangle better walked the other way round? Yes when an output runs along the rows and none along the columns. */
+static bool better_swapped(const st_expr *x, const st_expr_arg *a, int64_t rows, int64_t cols)
+{
+    bool along_m = false;
+    for (int i = 0; i < x->nvars; i++)
+        if (x->var[i].output) {
+            if (a[i].sn == 1 && cols > 1) return false;
+            along_m |= a[i].sm == 1;
+        }
+    return rows > 1 && (along_m || cols == 1);
+}
+
+void st_expr_map(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                 int64_t col0, void *scratch)
+{
+    if (rows <= 0 || cols <= 0 || x->reductions || x->matmul) return;
+    frame f = {
+        .x = x, .args = args, .rows = rows, .cols = cols, .row0 = row0, .col0 = col0, .scratch = scratch};
+    st_expr_arg turned[ST_EXPR_VARS];
+    bool swapped = better_swapped(x, args, rows, cols);
+    if (swapped) {
+        for (int i = 0; i < x->nvars; i++) {
+            turned[i] = args[i];
+            turned[i].sm = args[i].sn, turned[i].sn = args[i].sm;
+            if (args[i].type < 0) turned[i].type = ST_EXPR_INDEX_M + ST_EXPR_INDEX_N - args[i].type;
+        }
+        f.args = turned;
+        f.rows = cols, f.cols = rows, f.row0 = col0, f.col0 = row0;
+    }
+    if (f.rows > 1 && one_run(x, f.args, f.cols)) f.cols *= f.rows, f.rows = 1;
+    begin(&f, ST_MODE_MAP, true, swapped);
+    int64_t block = elements(&f, ST_BLOCK_BYTES), bc = balanced(f.cols, block, 64 / f.elt);
+    int64_t br = st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(&f, bc)));
+    columns_outside(&f, bc, br);
+}
+
+size_t st_expr_rows_scratch(const st_expr *x, int64_t cols)
+{
+    int64_t elt = x->f64 ? 8 : 4;
+    return x->at.rowbufs + (size_t)x->rowbufs * (size_t)st_round_up(st_max64(cols, 1) * elt + 128, 64);
+}
+
+void st_expr_rows(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                  void *scratch)
+{
+    if (rows <= 0 || x->matmul) return;
+    frame f = {.x = x, .args = args, .rows = rows, .cols = cols, .row0 = row0, .scratch = scratch};
+    bool whole = cols <= elements(&f, ST_SLOT_USED);
+    begin(&f, ST_MODE_ROWS, whole, false);
+    int64_t block = elements(&f, ST_BLOCK_BYTES), bc = whole ? cols : balanced(cols, block, 64 / f.elt);
+    int64_t br = whole ? st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(&f, bc))) : 1;
+    f.rowbuf_bytes = st_round_up(st_max64(cols, 1) * f.elt + 128, 64);
+    rows_outside(&f, st_max64(bc, 1), br);
+}
+
+size_t st_expr_cols_scratch(const st_expr *x, int64_t cols)
+{
+    (void)cols;
+    return x->at.rowbufs;
+}
+
+void st_expr_cols(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t col0,
+                  void *scratch)
+{
+    if (cols <= 0 || x->matmul) return;
+    frame f = {.x = x, .args = args, .rows = rows, .cols = cols, .col0 = col0, .scratch = scratch};
+    f.elt = x->f64 ? 8 : 4;
+    /* blocks of at most 1 KiB a row; rows in whole groups */
+    int64_t bc = balanced(cols, elements(&f, ST_SLOT_USED / ST_COLS_GROUP), 64 / f.elt);
+    int64_t br = st_max64(1, ST_BLOCK_BYTES / pitch_of(&f, bc) / ST_COLS_GROUP) * ST_COLS_GROUP;
+    br = st_min64(br, ST_ROWS_MAX);
+    begin(&f, ST_MODE_COLS, rows <= br, false);
+    columns_outside(&f, bc, br);
+}
+
+void st_expr_all(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
+                 int64_t col0, void *scratch)
+{
+    if (x->matmul) return;
+    frame f = {.x = x,
+               .args = args,
+               .rows = st_max64(rows, 0),
+               .cols = st_max64(cols, 0),
+               .row0 = row0,
+               .col0 = col0,
+               .scratch = scratch};
+    f.elt = x->f64 ? 8 : 4;
+    int64_t bc = st_max64(1, balanced(f.cols, elements(&f, ST_BLOCK_BYTES), 64 / f.elt));
+    int64_t br = st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(&f, bc)));
+    begin(&f, ST_MODE_ALL, f.rows <= br && f.cols <= bc, false);
+    fix_places(&f, pitch_of(&f, bc));
+    for (int p = 0; p < f.c->nphase; p++) {
+        const st_phase *ph = &f.c->phase[p];
+        move_to(&f, 0, 0);
+        run_shape(&f, ph, ST_CLS_U, 1, 1, true);
+        clear_accs(&f, ph, 1);
+        for (int64_t r = 0; r < f.rows; r += br) {
+            int64_t m = st_min64(br, f.rows - r);
+            for (int64_t c = 0; c < f.cols; c += bc) {
+                int64_t n = st_min64(bc, f.cols - c);
+                move_to(&f, r, c);
+                if (c == 0) run_shape(&f, ph, ST_CLS_M, 1, m, true);
+                run_shape(&f, ph, ST_CLS_N, 1, n, r + br >= f.rows);
+                run_shape(&f, ph, ST_CLS_MN, m, n, true);
+            }
+        }
+        finish_accs(&f, ph, 1, (double)f.rows * (double)f.cols);
+    }
+}
+
+/* ---- vector functions, conversion, cost ------------------------------------------------------------------------------ */
+static const uint8_t fn1_op[ST_FN1_COUNT] = {[ST_FN_EXP] = ST_OP_EXP,
+                                             [ST_FN_LOG] = ST_OP_LOG,
+                                             [ST_FN_TANH] = ST_OP_TANH,
+                                             [ST_FN_ERF] = ST_OP_ERF,
+                                             [ST_FN_SIGMOID] = ST_OP_SIGMOID,
+                                             [ST_FN_GELU] = ST_OP_GELU,
+                                             [ST_FN_GELU_TANH] = ST_OP_GELU_TANH,
+                                             [ST_FN_SILU] = ST_OP_SILU,
+                                             [ST_FN_SQRT] = ST_OP_SQRT,
+                                             [ST_FN_RSQRT] = ST_OP_RSQRT};
+
+static void fn1(bool f64, st_fn1 f, int64_t n, const void *x, void *y)
+{
+    if ((unsigned)f >= ST_FN1_COUNT || n <= 0) return;
+    st_loc L[2] = {{y, 0, 0}, {(char *)(uintptr_t)x, 0, 0}};
+    st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
+    st_expr_kernels(st_cpu_get()->level, f64)->op[fn1_op[f]][0](L, &in, 1, n);
+}
+
+void st_fn1_f32(st_fn1 f, int64_t n, const float *x, float *y) { fn1(false, f, n, x, y); }
+void st_fn1_f64(st_fn1 f, int64_t n, const double *x, double *y) { fn1(true, f, n, x, y); }
+
+void st_convert(int from, const void *x, int64_t sx, int to, void *y, int64_t sy, int64_t n)
+{
+    enum { CHUNK = 256 };
+    double buf[CHUNK];
+    int64_t fs = size_of(from), ts = size_of(to);
+    if (n <= 0 || !fs || !ts) return;
+    if (from == to) {
+        if (sx == 1 && sy == 1)
+            memmove(y, x, (size_t)(n * fs));
+        else
+            for (int64_t i = 0; i < n; i++)
+                memmove((char *)y + i * sy * ts, (const char *)x + i * sx * fs, (size_t)fs);
+        return;
+    }
+    /* through f32 where both types lie inside it */
+    bool wide = from == STRATA_F64 || from == STRATA_I64 || from == STRATA_I32 || to == STRATA_F64 ||
+                to == STRATA_I64 || to == STRATA_I32;
+    const st_kernels *k = st_expr_kernels(st_cpu_get()->level, wide);
+    st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
+    for (int64_t i = 0; i < n; i += CHUNK) {
+        int64_t m = st_min64(CHUNK, n - i);
+        st_loc in_loc[2] = {{(char *)buf, 0, 0}, {(char *)(uintptr_t)x + i * sx * fs, 0, sx * fs}};
+        st_loc out_loc[2] = {{(char *)y + i * sy * ts, 0, sy * ts}, {(char *)buf, 0, 0}};
+        k->load[from](in_loc, &in, 1, m);
+        k->store[to][0](out_loc, &in, 1, m);
+    }
+}
+
+double st_expr_cost(const st_expr *x)
+{
+    double c = 0;
+    for (int i = 0; i < x->nvalues; i++) c += st_expr_ops[x->value[i].op].cost;
+    c += x->nstores;
+    return c / 16 * (x->f64 ? 2 : 1);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------------------------- */
+int st_expr_vars(const st_expr *x, const st_expr_var **vars)
+{
+    if (vars) *vars = x->var;
+    return x->nvars;
+}
+int st_expr_find(const st_expr *x, const char *name)
+{
+    for (int i = 0; i < x->nvars; i++)
+        if (!strcmp(x->var[i].name, name)) return i;
+    return -1;
+}
+bool st_expr_has_matmul(const st_expr *x) { return x->matmul; }
+int st_expr_reductions(const st_expr *x) { return x->reductions; }
+const char *st_expr_text(const st_expr *x) { return x->text; }
