@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - `strata explain`: what an error message means, or which known errors a log holds. */
+#define _POSIX_C_SOURCE 200809L
+#include "cli/cli.h"
+#include "doctor/doctor.h"
+#include "doctor/explain.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int read_log(st_explain *e, const char *path)
+{
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int error = fd < 0 ? errno : st_explain_fd(e, fd);
+    if (fd > STDERR_FILENO) close(fd);
+    if (error) fprintf(stderr, "strata explain: %s: %s\n", path, strerror(error));
+    return error;
+}
+
+static bool is_file(const char *word)
+{
+    struct stat s;
+    return strcmp(word, "-") == 0 || (stat(word, &s) == 0 && (S_ISREG(s.st_mode) || S_ISFIFO(s.st_mode)));
+}
+
+int verb_explain(int argc, char **argv)
+{
+    const char *words[CLI_MAX_WORDS], *json = NULL, *alone = NULL;
+    const cli_option options[] = {
+        {"--json", NULL, "the findings as JSON", &json, NULL, 0},
+        {"--no-machine", NULL, "do not look at this machine to order the causes", &alone, NULL, 0},
+    };
+    const cli_usage usage = {"strata explain \"MESSAGE\" | FILE... | < LOG",
+                             "Finds the error messages of the GPU stack in a text, and says of each which "
+                             "layer is at fault, the causes in\n"
+                             "order of likelihood, how to confirm them and the fix. NVIDIA's Xid lines of "
+                             "every driver generation are decoded.\n"
+                             "  strata explain \"CUBLAS_STATUS_NOT_INITIALIZED\"\n  strata explain \"Xid "
+                             "79\"\n  dmesg | strata explain\n"
+                             "Exit codes: 1 a known error was found, 0 none (or harmless ones), 2 the "
+                             "command line, 3 an unknown message or an\n"
+                             "unreadable file.",
+                             options, 2};
+    int code, n = cli_parse(&usage, argc, argv, words, CLI_MAX_WORDS, &code);
+    if (n < 0) return code;
+    if (n == 0 && isatty(STDIN_FILENO))
+        return cli_bad("explain", "give a message, a file, or a log on standard input");
+    st_explain *e = st_explain_open();
+    if (!e) return fprintf(stderr, "strata explain: out of memory\n"), ST_CANNOT_LOOK;
+    bool failed = false;
+    int files = 0;
+    for (int i = 0; i < n; i++) files += is_file(words[i]);
+    if (n == 0)
+        failed = read_log(e, "-") != 0;
+    else if (files == n)
+        for (int i = 0; i < n; i++) failed |= read_log(e, words[i]) != 0;
+    else
+        for (int i = 0; i < n; i++) st_explain_text(e, words[i]);
+    if (!alone) {
+        int error;
+        st_doctor *d = st_doctor_run("/", &error);
+        if (d && st_doctor_verdict(d))
+            st_explain_machine(e, st_doctor_verdict(d)->id, st_doctor_verdict(d)->text);
+        st_doctor_free(d);
+    }
+    code = st_explain_report(e, stdout, json != NULL);
+    st_explain_close(e);
+    return failed ? ST_CANNOT_LOOK : code;
+}
