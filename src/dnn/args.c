@@ -32,11 +32,12 @@ strata_status st_dnn_check_alias(strata_handle *h, const char *who, const st_dnn
         for (int j = 0; j < n; j++) {
             if (j == i || !st_dnn_present(args[j].t) || (args[j].output && j > i)) continue;
             if (!st_tensor_overlap(args[i].t, args[j].t)) continue;
-            if (in_place && !args[j].output && st_tensor_same_view(args[i].t, args[j].t)) continue;
+            const bool same_allowed = in_place && !args[j].output && !args[i].alone;
+            if (same_allowed && st_tensor_same_view(args[i].t, args[j].t)) continue;
             return st_fail(&h->err, STRATA_ERROR_ALIAS, "%s: the output %s overlaps %s in memory%s", who,
                            args[i].name, args[j].name,
-                           in_place && !args[j].output ? "; only the identical view is allowed here"
-                                                       : ": give it memory of its own");
+                           same_allowed ? "; only the identical view is allowed here"
+                                        : ": give it memory of its own");
         }
     }
     return STRATA_OK;

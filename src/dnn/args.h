@@ -9,7 +9,7 @@
 typedef struct st_dnn_arg {
     const char *name;
     const strata_tensor *t;
-    bool output, optional;
+    bool output, optional, alone; /* alone: not even an identical view may share an output's memory */
 } st_dnn_arg;
 
 /* Checks each tensor, that all are f32 or all f64, and that no output overlaps another operand (the same view as an input is

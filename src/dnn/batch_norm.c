@@ -79,7 +79,7 @@ static strata_status describe(strata_handle *h, const char *who, st_norm_op op, 
     st_dnn_arg args[ST_NORM_OPERANDS];
     for (int i = 0; i < n; i++)
         args[i] = (st_dnn_arg){roles[i].name, tensor_of(t, roles[i].at), roles[i].uses & OUT,
-                               !(roles[i].uses & NEEDED)};
+                               !(roles[i].uses & NEEDED), roles[i].at >= ST_NORM_SCALE};
     if ((s = check_options(h, who, o)) || (s = st_dnn_check(h, who, args, n, true)) ||
         (s = check_shapes(h, who, t, roles, n)))
         return s;

@@ -345,12 +345,20 @@ static void add_columns(const norm_plan *pl, const void *from, int64_t n, int64_
         for (int64_t c = 0; c < nc; c++) to[c] += get(pl, from, j + c);
 }
 
+/* The mean and squares of n elements about `mean`, a rounded one, whose differences sum to s and their squares to *q. */
+static double correct(double mean, double s, double *q, int64_t n)
+{
+    const double d = s / (double)n;
+    *q -= d * s;
+    return mean + d;
+}
+
 static void channels_stats(const norm_work *w, int64_t piece)
 {
     const norm_plan *pl = w->pl;
     const st_norm_kernel *k = pl->kernel;
     const int64_t begin = piece * pl->step, end = st_min64(pl->rows, begin + pl->step);
-    double one[WIDE], two[WIDE]; /* of the problem's type; double for room and alignment */
+    double one[WIDE], two[WIDE], mean[WIDE]; /* of the problem's type; double for room and alignment */
     for (int64_t c0 = 0; c0 < pl->c; c0 += WIDE) {
         const int64_t nc = st_min64(WIDE, pl->c - c0), at = c0 * pl->size;
         double *s = w->first + piece * w->piece_stride + c0, *q = w->second + piece * w->piece_stride + c0;
@@ -369,17 +377,16 @@ static void channels_stats(const norm_work *w, int64_t piece)
             add_columns(pl, one, n, nc, s);
         }
         if (pl->key.p.op == ST_NORM_BACKWARD) continue;
-        for (int64_t c = 0; c < nc; c++) {
-            put(pl, two, c, s[c] / (double)(end - begin));
-            s[c] = get(pl, two, c); /* the rounded mean is what the squares are about */
-        }
-        for (int64_t j = nc; j < pl->width && pl->fold > 1; j++) put(pl, two, j, s[j % nc]);
+        for (int64_t c = 0; c < nc; c++) put(pl, mean, c, s[c] / (double)(end - begin)), s[c] = 0;
+        for (int64_t j = nc; j < pl->width && pl->fold > 1; j++) put(pl, mean, j, get(pl, mean, j % nc));
         for (int64_t row = begin; row < end;) {
             const rect r = next_rect(w, &row, end);
             const int64_t n = pl->fold > 1 ? r.n : nc;
-            k->square(r.at[ST_NORM_X] + at, r.ld[ST_NORM_X], r.rows, n, two, one);
-            add_columns(pl, one, n, nc, q);
+            k->square(r.at[ST_NORM_X] + at, r.ld[ST_NORM_X], r.rows, n, mean, one, two);
+            add_columns(pl, one, n, nc, s);
+            add_columns(pl, two, n, nc, q);
         }
+        for (int64_t c = 0; c < nc; c++) s[c] = correct(get(pl, mean, c), s[c], &q[c], end - begin);
     }
 }
 
@@ -431,7 +438,7 @@ static void run_do(const norm_work *w, run_step step, const rect *r, int64_t c, 
     char *const *v = w->vector;
     switch (step) {
     case RUN_SUM: k->sum(r->at[ST_NORM_X], 0, 1, r->n, s); break;
-    case RUN_SQUARE: k->square(r->at[ST_NORM_X], 0, 1, r->n, mean, q); break;
+    case RUN_SQUARE: k->square(r->at[ST_NORM_X], 0, 1, r->n, mean, s, q); break;
     case RUN_PRODUCTS: k->products(r->at[ST_NORM_X], 0, r->at[ST_NORM_DY], 0, 1, r->n, mean, s, q); break;
     case RUN_WRITE:
         if (pl->key.p.op == ST_NORM_BACKWARD)
@@ -487,15 +494,18 @@ static void runs_stats(const norm_work *w, int64_t c, int64_t part)
     if (pl->key.p.op == ST_NORM_BACKWARD) {
         run_each(w, RUN_PRODUCTS, c, part, w->vector[MEAN] + c * pl->size, s, q);
         w->first[at] = acc_total(pl, s);
+        w->second[at] = acc_total(pl, q);
     } else {
         run_each(w, RUN_SUM, c, part, NULL, s, q);
         int64_t count = (st_min64(pl->rows, (part + 1) * pl->step) - part * pl->step) * pl->len[3];
         if (pl->cut > 1) count = st_min64(PIECE, pl->len[3] - part % pl->cut * PIECE);
         put(pl, mean, 0, acc_total(pl, s) / (double)count);
-        w->first[at] = get(pl, mean, 0);
+        memset(s, 0, sizeof s);
         run_each(w, RUN_SQUARE, c, part, mean, s, q);
+        double squares = acc_total(pl, q);
+        w->first[at] = correct(get(pl, mean, 0), acc_total(pl, s), &squares, count);
+        w->second[at] = squares;
     }
-    w->second[at] = acc_total(pl, q);
 }
 
 static bool writes_all(const norm_work *w) { return has(w, ST_NORM_Y) || has(w, ST_NORM_DX); }

@@ -17,8 +17,9 @@ typedef struct st_norm_kernel {
     bool channels;
     /* sum (+)= x; in the channels form sum is overwritten */
     void (*sum)(const void *x, int64_t ldx, int64_t rows, int64_t n, void *sum);
-    /* (x - mean)^2 */
-    void (*square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum);
+    /* x - mean and (x - mean)^2: the first corrects the rounded mean */
+    void (*square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum,
+                   void *square);
     /* dy and dy * (x - mean) */
     void (*products)(const void *x, int64_t ldx, const void *dy, int64_t ldy, int64_t rows, int64_t n,
                      const void *mean, void *sum, void *product);
@@ -34,7 +35,7 @@ typedef struct st_norm_kernel {
 #define NORM(way, type, TYPE, arch, ISA)                                                                   \
     void st_norm_##way##_##type##_##arch##_sum(const void *, int64_t, int64_t, int64_t, void *);           \
     void st_norm_##way##_##type##_##arch##_square(const void *, int64_t, int64_t, int64_t, const void *,   \
-                                                  void *);                                                 \
+                                                  void *, void *);                                         \
     void st_norm_##way##_##type##_##arch##_products(const void *, int64_t, const void *, int64_t, int64_t, \
                                                     int64_t, const void *, void *, void *);                \
     void st_norm_##way##_##type##_##arch##_apply(const void *, int64_t, void *, int64_t, int64_t, int64_t, \

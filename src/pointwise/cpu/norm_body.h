@@ -30,28 +30,38 @@ ST_INLINE void NAME(channels, sum_part)(int nv, int tail, int64_t c, const T *x,
     for (int64_t i = 0; i < rows; i++, x += ldx) EACH acc[v] = V(_add)(acc[v], LOAD(x));
     EACH STORE(sum + c, acc[v]);
 }
-void NAME(channels, sum)(const void *x, int64_t ldx, int64_t rows, int64_t n,
-                         void *sum){COLUMNS(NAME(channels, sum_part), x, ldx, rows, sum)}
+void NAME(channels, sum)(const void *x, int64_t ldx, int64_t rows, int64_t n, void *sum)
+{
+    COLUMNS(NAME(channels, sum_part), x, ldx, rows, sum);
+}
 
 ST_INLINE void NAME(channels, square_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, int64_t rows,
-                                           const T *mean, T *sum)
+                                           const T *mean, T *sum, T *square)
 {
-    V() acc[4], m[4];
-    EACH acc[v] = V(_set1)(0), m[v] = LOAD(mean + c);
+    V() s[4], q[4], m[4];
+    EACH s[v] = q[v] = V(_set1)(0), m[v] = LOAD(mean + c);
     x += c;
     for (int64_t i = 0; i < rows; i++, x += ldx) EACH
         {
             V() d = V(_sub)(LOAD(x), m[v]);
-            acc[v] = V(_fma)(d, d, acc[v]);
+            s[v] = V(_add)(s[v], d);
+            q[v] = V(_fma)(d, d, q[v]);
         }
-    EACH STORE(sum + c, acc[v]);
+    EACH
+    {
+        STORE(sum + c, s[v]);
+        STORE(square + c, q[v]);
+    }
 }
-void NAME(channels, square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean,
-                            void *sum){COLUMNS(NAME(channels, square_part), x, ldx, rows, mean, sum)}
+void NAME(channels, square)(const void *x, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum,
+                            void *square)
+{
+    COLUMNS(NAME(channels, square_part), x, ldx, rows, mean, sum, square);
+}
 
-ST_INLINE
-    void NAME(channels, products_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, const T *dy,
-                                       int64_t ldy, int64_t rows, const T *mean, T *sum, T *product)
+ST_INLINE void NAME(channels, products_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx,
+                                             const T *dy, int64_t ldy, int64_t rows, const T *mean, T *sum,
+                                             T *product)
 {
     V() s[4], p[4], m[4];
     EACH s[v] = p[v] = V(_set1)(0), m[v] = LOAD(mean + c);
@@ -69,8 +79,10 @@ ST_INLINE
     }
 }
 void NAME(channels, products)(const void *x, int64_t ldx, const void *dy, int64_t ldy, int64_t rows,
-                              int64_t n, const void *mean, void *sum, void *product){
-    COLUMNS(NAME(channels, products_part), x, ldx, dy, ldy, rows, mean, sum, product)}
+                              int64_t n, const void *mean, void *sum, void *product)
+{
+    COLUMNS(NAME(channels, products_part), x, ldx, dy, ldy, rows, mean, sum, product);
+}
 
 ST_INLINE void NAME(channels, apply_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, T *y,
                                           int64_t ldy, int64_t rows, const T *mean, const T *a, const T *b)
@@ -82,8 +94,10 @@ ST_INLINE void NAME(channels, apply_part)(int nv, int tail, int64_t c, const T *
         EACH STORE(y, V(_fma)(V(_sub)(LOAD(x), m[v]), s[v], t[v]));
 }
 void NAME(channels, apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n,
-                           const void *mean, const void *a, const void *b){
-    COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b)}
+                           const void *mean, const void *a, const void *b)
+{
+    COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b);
+}
 
 ST_INLINE void NAME(channels, gradient_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx,
                                              const T *dy, int64_t ldy, T *dx, int64_t ldz, int64_t rows,
@@ -104,9 +118,9 @@ void NAME(channels, gradient)(const void *x, int64_t ldx, const void *dy, int64_
                               const void *k, bool add)
 {
     if (add) {
-        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, true)
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, true);
     } else {
-        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false)
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false);
     }
 }
 
@@ -126,20 +140,22 @@ void NAME(runs, sum)(const void *xv, int64_t ldx, int64_t rows, int64_t n, void 
     EACH V(_store)(s + v * LANES, acc[v]);
 }
 
-void NAME(runs, square)(const void *xv, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum)
+void NAME(runs, square)(const void *xv, int64_t ldx, int64_t rows, int64_t n, const void *mean, void *sum,
+                        void *square)
 {
     enum { nv = 4 };
     const T *x = xv;
-    T *s = sum;
+    T *s = sum, *q = square;
     const V() m = V(_set1)(*(const T *)mean);
-    V() acc[nv];
+    V() acc[nv], sq[nv];
     (void)ldx, (void)rows;
-    EACH acc[v] = V(_load)(s + v * LANES);
+    EACH acc[v] = V(_load)(s + v * LANES), sq[v] = V(_load)(q + v * LANES);
     int64_t i = 0;
     for (; i + nv * LANES <= n; i += nv * LANES) EACH
         {
             V() d = V(_sub)(V(_load)(x + i + v * LANES), m);
-            acc[v] = V(_fma)(d, d, acc[v]);
+            acc[v] = V(_add)(acc[v], d);
+            sq[v] = V(_fma)(d, d, sq[v]);
         }
     for (int v = 0; i < n; v++, i += LANES) {
         const int k = n - i < LANES ? (int)(n - i) : LANES;
@@ -148,9 +164,14 @@ void NAME(runs, square)(const void *xv, int64_t ldx, int64_t rows, int64_t n, co
         V(_store)(part, V(_set1)(0));
         V(_storen)(part, d, k); /* lanes beyond the run are 0, not -mean */
         d = V(_load)(part);
-        acc[v] = V(_fma)(d, d, acc[v]);
+        acc[v] = V(_add)(acc[v], d);
+        sq[v] = V(_fma)(d, d, sq[v]);
     }
-    EACH V(_store)(s + v * LANES, acc[v]);
+    EACH
+    {
+        V(_store)(s + v * LANES, acc[v]);
+        V(_store)(q + v * LANES, sq[v]);
+    }
 }
 
 void NAME(runs, products)(const void *xv, int64_t ldx, const void *dyv, int64_t ldy, int64_t rows, int64_t n,
