@@ -3,9 +3,13 @@
 #include "runtime/runtime.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static st_stable handles = {.size = sizeof(strata_handle)};
+static pthread_key_t key; /* of each thread's default handle */
+static bool have_key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 strata_status st_handle_check(strata_handle *h, const char *who)
 {
@@ -40,7 +44,7 @@ strata_status strata_create(strata_handle **out, const char *device)
     st_trace_init();
     char name[32];
     if (!st_device_parse(e, "strata_create", device, name, sizeof name)) return e->status;
-    strata_handle *h = calloc(1, sizeof *h);
+    strata_handle *h = st_stable_new(&handles);
     if (!h)
         return st_fail(e, STRATA_ERROR_MEMORY, "strata_create: no memory for a handle (%zu bytes)",
                        sizeof *h);
@@ -56,25 +60,32 @@ void strata_destroy(strata_handle *h)
 {
     if (!h || h->magic != ST_HANDLE_MAGIC) return;
     if (h->plan_slot && h->plan_slot_free) h->plan_slot_free(h->plan_slot);
-    if (!h->workspace_is_callers) st_mfree(h, h->workspace, h->workspace_size);
+    h->plan_slot = NULL;
+    st_workspace_drop(h);
+    if (h->outstanding) st_cpu_forget(h); /* their memory stays the caller's allocator's */
     h->magic = 0;
-    free(h);
+    st_stable_put(&handles, h);
 }
 
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static void destroy_default(void *h) { strata_destroy(h); }
-static void make_key(void) { pthread_key_create(&key, destroy_default); }
+static void make_key(void) { have_key = pthread_key_create(&key, destroy_default) == 0; }
 
 strata_handle *strata_default_handle(void)
 {
     pthread_once(&key_once, make_key);
-    strata_handle *h = pthread_getspecific(key);
-    if (!h && strata_create(&h, "auto") == STRATA_OK && pthread_setspecific(key, h)) {
-        strata_destroy(h);
-        h = NULL;
+    if (!have_key) {
+        st_fail(st_err_thread(), STRATA_ERROR_MEMORY,
+                "strata_default_handle: this process has no thread-specific key left");
+        return NULL;
     }
-    return h;
+    strata_handle *h = pthread_getspecific(key);
+    if (h && h->magic == ST_HANDLE_MAGIC) return h; /* the caller may have destroyed it */
+    if (strata_create(&h, "auto")) return NULL;
+    if (!pthread_setspecific(key, h)) return h;
+    strata_destroy(h);
+    st_fail(st_err_thread(), STRATA_ERROR_MEMORY,
+            "strata_default_handle: no memory to keep a handle for this thread");
+    return NULL;
 }
 
 const char *strata_handle_device(const strata_handle *h)

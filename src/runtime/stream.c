@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c - streams and events of the CPU device: every call is finished when it returns, so a stream is an identity and an event a time. */
 #include "runtime/runtime.h"
-#include <stdlib.h>
 
 #define STREAM_MAGIC 0x73747265u
 #define EVENT_MAGIC 0x6576656eu
@@ -14,6 +13,9 @@ struct strata_event {
     uint64_t ns; /* 0: never recorded */
 };
 
+static st_stable streams = {.size = sizeof(struct strata_stream)},
+                 events = {.size = sizeof(struct strata_event)};
+
 strata_status strata_stream_create(strata_handle *h, strata_stream **s)
 {
     strata_status r = st_handle_check(h, "strata_stream_create");
@@ -21,7 +23,7 @@ strata_status strata_stream_create(strata_handle *h, strata_stream **s)
     if (!s)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "strata_stream_create: the address for the stream is NULL");
-    *s = calloc(1, sizeof **s);
+    *s = st_stable_new(&streams);
     if (!*s) return st_fail(&h->err, STRATA_ERROR_MEMORY, "strata_stream_create: no memory");
     (*s)->magic = STREAM_MAGIC;
     return STRATA_OK;
@@ -34,7 +36,7 @@ strata_status strata_stream_destroy(strata_stream *s)
         return st_fail(st_err_thread(), STRATA_ERROR_ARGUMENT,
                        "strata_stream_destroy: not a live strata_stream");
     s->magic = 0;
-    free(s);
+    st_stable_put(&streams, s);
     return STRATA_OK;
 }
 
@@ -58,7 +60,7 @@ strata_status strata_event_create(strata_handle *h, strata_event **e)
     if (!e)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "strata_event_create: the address for the event is NULL");
-    *e = calloc(1, sizeof **e);
+    *e = st_stable_new(&events);
     if (!*e) return st_fail(&h->err, STRATA_ERROR_MEMORY, "strata_event_create: no memory");
     (*e)->magic = EVENT_MAGIC;
     return STRATA_OK;
@@ -77,7 +79,7 @@ strata_status strata_event_destroy(strata_event *e)
     strata_status r = check_event(st_err_thread(), "strata_event_destroy", e);
     if (r) return r;
     e->magic = 0;
-    free(e);
+    st_stable_put(&events, e);
     return STRATA_OK;
 }
 

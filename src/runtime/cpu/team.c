@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -40,7 +41,7 @@ static struct {
     int n;
     cpu_set_t mask; /* the process's processors when the library was loaded */
     bool have_mask;
-    int creator_cpu; /* where the thread ran that started workers last */
+    atomic_int creator_cpu; /* where the thread ran that started workers last */
     pthread_once_t once;
 } team = {.once = PTHREAD_ONCE_INIT};
 
@@ -102,7 +103,7 @@ static void *worker_main(void *v)
     atomic_store(&w->tid, (int)syscall(SYS_gettid));
     if (team.have_mask) { /* not the creator's mask, and not the creator's processor: see place() */
         cpu_set_t mask = team.mask;
-        int cpu = team.creator_cpu;
+        int cpu = atomic_load(&team.creator_cpu);
         if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_COUNT(&mask) > 1) CPU_CLR(cpu, &mask);
         if (sched_setaffinity(0, sizeof mask, &mask) == 0) atomic_store(&w->away_from, cpu + 1);
     }
@@ -159,8 +160,12 @@ static void register_fork(void) { pthread_atfork(NULL, NULL, child_after_fork); 
 /* Called by the owner of `busy`. Returns how many workers there are then. */
 static int start_workers(int want)
 {
+    if (team.started >= want) return team.started;
     pthread_once(&team.once, register_fork);
-    team.creator_cpu = sched_getcpu();
+    atomic_store(&team.creator_cpu, sched_getcpu());
+    sigset_t all, old; /* a program's signal handlers run on its own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (team.started < want) {
         int id = team.started + 1;
         pthread_t t;
@@ -178,6 +183,7 @@ static int start_workers(int want)
         if (bad) break;
         team.started = id;
     }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return team.started;
 }
 
@@ -295,8 +301,10 @@ void st_team_for(strata_handle *h, int64_t tasks, double us, st_task_fn fn, void
     }
     st_for f = {.fn = fn, .arg = arg, .tasks = tasks};
     if (n > tasks) n = (int)tasks;
-    if (h->parallel_for)
+    if (h->parallel_for) {
         h->parallel_for(h->parallel_user, n, for_callers_body, &f);
-    else
+        for_worker(&f, 0); /* what it left undone: nothing, when it keeps its promise */
+    } else {
         st_team_run(h, n, us, for_body, &f);
+    }
 }
