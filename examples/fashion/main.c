@@ -33,7 +33,7 @@ static const char help[] =
     "strata-demo [options]: trains a small convolutional network on Fashion-MNIST with Strata\n"
     "  --data DIR      folder of the pictures (default /usr/share/datasets/fashion-mnist)\n"
     "  --weights FILE  where the trained weights go (default fashion.weights)\n"
-    "  --epochs N      times through the 60000 pictures (default 4)\n"
+    "  --epochs N      times through the 60000 pictures (default 3)\n"
     "  --threads N     threads to use (default: all that this process may use)\n"
     "  --quick         40 batches and 1000 test pictures, to see that everything works\n"
     "exit codes: 0 done, 1 failed, 2 wrong usage, 3 no data, 4 bad data or weights, 5 less than 90 % "
@@ -57,7 +57,7 @@ static options read_options(int argc, char **argv)
                                           {"quick", no_argument, NULL, 'q'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    options o = {.data = "/usr/share/datasets/fashion-mnist", .weights = "fashion.weights", .epochs = 4};
+    options o = {.data = "/usr/share/datasets/fashion-mnist", .weights = "fashion.weights", .epochs = 3};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 'd': o.data = optarg; break;
