@@ -79,7 +79,9 @@ static int run(bench *b, const words *w, int kind, const char **shapes, int n)
         return cli_failed("bench", NULL);
     if (b->o.threads == 0) b->o.threads = b->device.threads;
     if (strata_set_threads(b->h, b->o.threads)) return cli_failed("bench", b->h);
-    if (!peers_open(&b->peers, w->given, w->given_count, w->peers)) return CLI_USAGE;
+    /* only oneDNN has the other operators; a library given under a name of one's own is opened in any case */
+    const char *only = w->peers ? w->peers : kind == 0 ? NULL : "onednn";
+    if (!peers_open(&b->peers, w->given, w->given_count, only)) return CLI_USAGE;
     peers_threads(&b->peers, b->o.threads);
     if (getenv("STRATA_ISA"))
         peers_note(&b->peers, "STRATA_ISA=%.20s limits Strata's kernels; the peak is the machine's",

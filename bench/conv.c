@@ -277,9 +277,7 @@ static void add_contenders(bench *b, window *w, bench_case *c)
             }
             snprintf(name, sizeof name, best ? "%s-any" : "%s", e->name);
             k = case_add(c, name, best ? CLASS_PREPARED : CLASS_PEER, run_dnnl, q, drop_call);
-            if (k)
-                k->fetch = fetch_dnnl, k->pointer = true,
-                snprintf(k->note, sizeof k->note, "%s", dnnl_impl(q->op));
+            if (k) k->fetch = fetch_dnnl, snprintf(k->note, sizeof k->note, "%s", dnnl_impl(q->op));
         }
     }
 }

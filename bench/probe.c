@@ -186,7 +186,7 @@ double bench_probe(void)
 {
     probe.dst = NULL;
     /* Workers of the contender before may still be spinning for their next call: let them go to sleep. */
-    if (probe.threads > 1) usleep(1500);
+    if (probe.threads > 1) usleep(2500);
     return together();
 }
 
