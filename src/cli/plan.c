@@ -126,9 +126,11 @@ static int bad_type(const char *name)
         name);
 }
 
-static int finish(strata_status s, strata_handle *h, strata_plan *p)
+/* `p` by address: it is written by the call that is the first argument */
+static int finish(strata_status s, strata_handle *h, strata_plan **made)
 {
     if (s) return cli_failed("plan", h);
+    strata_plan *p = *made;
     const char *text = strata_plan_describe(p);
     size_t len = strlen(text);
     printf("%s%s", text, len && text[len - 1] == '\n' ? "" : "\n");
@@ -181,7 +183,7 @@ static int plan_gemm(strata_handle *h, int n, const char **w, const common *c, c
         else
             code = finish(
                 strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue ? &o : NULL, choice, &p), h,
-                p);
+                &p);
     }
     release(&r);
     return code;
@@ -250,12 +252,12 @@ static int plan_conv(strata_handle *h, int n, const char **w, const common *c, c
             } else {
                 o.epilogue = c->epilogue;
                 o.operands = c->epilogue ? ops : NULL;
-                code = finish(strata_conv_forward_plan(h, &o, X, W, Y, choice, &p), h, p);
+                code = finish(strata_conv_forward_plan(h, &o, X, W, Y, choice, &p), h, &p);
             }
         } else if (strcmp(pass, "data") == 0)
-            code = finish(strata_conv_backward_data_plan(h, &o, Y, W, X, choice, &p), h, p);
+            code = finish(strata_conv_backward_data_plan(h, &o, Y, W, X, choice, &p), h, &p);
         else if (strcmp(pass, "weights") == 0)
-            code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, p);
+            code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, &p);
         else
             code = cli_bad("plan", "--pass is forward, data or weights, not '%.20s'", pass);
     }
