@@ -296,7 +296,24 @@ static int save_and_reload(job *j, int *right)
     return *right == before ? DONE : FAILED;
 }
 
-/* Traces one convolution; the plan in words first, then each layer's part of the time. */
+/* The plan in words, but of the kernels that were not chosen only how many they are. */
+static void print_plan(const char *plan)
+{
+    int slower = 0, refused = 0;
+    for (const char *end; *plan; plan = *end ? end + 1 : end) {
+        end = plan + strcspn(plan, "\n");
+        const char *word = plan + strspn(plan, " ");
+        bool also = !strncmp(word, "also ", 5), no = !strncmp(word, "refused ", 8);
+        slower += also;
+        refused += no;
+        if (!also && !no && end > plan) printf("  %.*s\n", (int)(end - plan), plan);
+    }
+    printf("    beside it  %d kernels that would be slower, %d that refused (example 07_plans shows such a "
+           "list)\n\n",
+           slower, refused);
+}
+
+/* Traces one convolution: the plan in words first, then each layer's part of the time. */
 static int show_path(job *j)
 {
     char file[] = "/tmp/strata-demo-XXXXXX", *plan = NULL;
@@ -305,12 +322,14 @@ static int show_path(job *j)
     if (fd < 0) return DONE;
     close(fd);
     if (net_load(j->n, j->pixels, j->labels) || net_one_call(j->n, &plan)) return fail(j->n);
-    printf("One call from the public function down: the second convolution on %d pictures\n\n%s\n\n", BATCH,
-           plan);
+    printf("One call from the public function down: the second convolution on %d pictures\n\n", BATCH);
+    if (plan) print_plan(plan);
     free(plan);
-    if (strata_set_trace(file)) return fail(j->n);
-    strata_status s = net_one_call(j->n, &plan);
-    free(plan);
+    if (strata_set_trace(file)) {
+        fprintf(stderr, "strata-demo: %s\n", strata_error(NULL));
+        return FAILED;
+    }
+    strata_status s = net_one_call(j->n, NULL);
     strata_set_trace(NULL);
     if (!s) path_show(stdout, file);
     remove(file);

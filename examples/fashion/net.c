@@ -467,10 +467,12 @@ int64_t net_parameter_count(net *n) { return n->at[TRAINED]; }
 
 strata_status net_one_call(net *n, char **plan)
 {
-    strata_plan *p = NULL;
     strata_tensor w = value(n, CONV2_W);
-    TRY(strata_conv_forward_plan(n->h, &same5, n->pool1, w, n->conv2, NULL, &p));
-    *plan = strdup(strata_plan_describe(p));
-    strata_plan_destroy(p);
+    if (plan) {
+        strata_plan *p = NULL;
+        TRY(strata_conv_forward_plan(n->h, &same5, n->pool1, w, n->conv2, NULL, &p));
+        *plan = strdup(strata_plan_describe(p));
+        strata_plan_destroy(p);
+    }
     return strata_conv_forward(n->h, &same5, n->pool1, w, n->conv2);
 }

@@ -51,7 +51,8 @@ typedef struct net_parameter {
 NET_API int net_parameter_at(net *n, int i, net_parameter *p);
 NET_API int64_t net_parameter_count(net *n); /* trained numbers */
 
-/* Runs the second convolution once, the heaviest call of all (net_load first), and gives its plan in words (free it). */
+/* Runs the second convolution once, the heaviest call of all (net_load first), and, unless plan is NULL, gives its plan in words
+ * (free it). */
 NET_API strata_status net_one_call(net *n, char **plan);
 
 #ifdef __cplusplus
