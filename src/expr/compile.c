@@ -291,7 +291,12 @@ static bool in_place(const build *b, int i)
     unsigned p = b->key->arg[v->var];
     if (pat_type(p) != b->elt_type) return false;
     int cls = b->n[i].cls;
-    if (b->key->alias && cls != ST_CLS_MN) return false; /* it may be overwritten before its last use */
+    if (b->key
+            ->alias) { /* it may be overwritten before its last use: by a row's or column's store, or by a store before its own */
+        if (cls != ST_CLS_MN) return false;
+        for (int s = 0; s < b->x->nstores; s++)
+            if (b->x->store[s].value == i) return false;
+    }
     return cls == ST_CLS_U || (cls == ST_CLS_M ? (p & PAT_UNIT_M) != 0 : (p & PAT_UNIT_N) != 0);
 }
 
