@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 256, SPINS_BEFORE_YIELD = 4000 };
+enum { MAX_THREADS = 256, SPINS_BEFORE_YIELD = 4000, SPINS_WHEN_CROWDED = 40 };
 #define SPIN_NS 1000000u /* before parking */
 #define WAKE_US 150.0    /* work worth waking a parked team for */
 #define FORK_US 3.0      /* work worth a hot fork-join */
@@ -41,6 +41,7 @@ static struct {
     int n;
     cpu_set_t mask; /* the process's processors when the library was loaded */
     bool have_mask;
+    int processors;         /* of the mask */
     atomic_int creator_cpu; /* where the thread ran that started workers last */
     pthread_once_t once;
 } team = {.once = PTHREAD_ONCE_INIT};
@@ -58,7 +59,11 @@ ST_INLINE void pause_cpu(void)
 __attribute__((constructor)) static void read_mask(void)
 {
     team.have_mask = sched_getaffinity(0, sizeof team.mask, &team.mask) == 0;
+    team.processors = team.have_mask ? CPU_COUNT(&team.mask) : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
+
+/* With more bodies than processors, whoever is waited for may need the very processor that the waiter spins on. */
+static unsigned patience(int n) { return n > team.processors ? SPINS_WHEN_CROWDED : SPINS_BEFORE_YIELD; }
 
 static int quota(void)
 {
@@ -82,7 +87,7 @@ int st_team_size(void)
 {
     int n = atomic_load_explicit(&team.size, memory_order_relaxed);
     if (n) return n;
-    n = team.have_mask ? CPU_COUNT(&team.mask) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    n = team.processors;
     int q = quota();
     if (n > q) n = q;
     const char *env = st_env("STRATA_THREADS");
@@ -104,7 +109,7 @@ static void *worker_main(void *v)
     if (team.have_mask) { /* not the creator's mask, and not the creator's processor: see place() */
         cpu_set_t mask = team.mask;
         int cpu = atomic_load(&team.creator_cpu);
-        if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_COUNT(&mask) > 1) CPU_CLR(cpu, &mask);
+        if (cpu >= 0 && cpu < CPU_SETSIZE && team.processors > 1) CPU_CLR(cpu, &mask);
         if (sched_setaffinity(0, sizeof mask, &mask) == 0) atomic_store(&w->away_from, cpu + 1);
     }
     for (;;) {
@@ -134,7 +139,7 @@ static void place(int id)
 {
     st_worker *w = &team.w[id];
     int cpu = sched_getcpu(), tid = atomic_load(&w->tid);
-    if (!team.have_mask || cpu < 0 || cpu >= CPU_SETSIZE || tid <= 0 || CPU_COUNT(&team.mask) < 2 ||
+    if (!team.have_mask || cpu < 0 || cpu >= CPU_SETSIZE || tid <= 0 || team.processors < 2 ||
         atomic_load(&w->away_from) == cpu + 1)
         return;
     cpu_set_t mask = team.mask;
@@ -242,12 +247,13 @@ int st_team_run(strata_handle *h, int want, double us, st_team_fn fn, void *arg)
         if (atomic_load(&w->parked)) wake(i);
     }
     fn(arg, 0, n);
+    unsigned spin = patience(n);
     for (int i = 1; i < n; i++) {
         st_worker *w = &team.w[i];
         int seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
         for (unsigned spins = 1; atomic_load_explicit(&w->done, memory_order_acquire) != seq; spins++) {
             pause_cpu();
-            if (spins > SPINS_BEFORE_YIELD) sched_yield(); /* more threads than processors */
+            if (spins > spin) sched_yield();
         }
     }
     atomic_store(&team.busy, 0);
@@ -264,9 +270,10 @@ void st_barrier_wait(st_barrier *b, int n, int *sense)
         atomic_store_explicit(&b->sense, s, memory_order_release);
         return;
     }
+    unsigned spin = patience(n);
     for (unsigned spins = 1; atomic_load_explicit(&b->sense, memory_order_acquire) != s; spins++) {
         pause_cpu();
-        if (spins > SPINS_BEFORE_YIELD) sched_yield();
+        if (spins > spin) sched_yield();
     }
 }
 
