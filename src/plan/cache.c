@@ -10,7 +10,8 @@ enum { BUCKETS = 512, PER_BUCKET = 8 };
 typedef struct st_entry {
     uint64_t hash;
     st_op op;
-    size_t bytes, text_bytes;
+    size_t bytes, text_bytes,
+        limit; /* limit: the handle's workspace limit, since the choice depended on it */
     void *key; /* problem bytes, then the text */
     strata_plan *plan;
     uint64_t used;
@@ -38,55 +39,66 @@ static void cache_free(void *v)
     free(c);
 }
 
-static bool same(const st_entry *e, uint64_t hash, const st_problem *p, size_t text)
+static bool same(const st_entry *e, const st_entry *key, const st_problem *p)
 {
-    return e->plan && e->hash == hash && e->op == p->op && e->bytes == p->bytes && e->text_bytes == text &&
-           !memcmp(e->key, p->data, p->bytes) && (!text || !memcmp((char *)e->key + p->bytes, p->text, text));
+    return e->plan && e->hash == key->hash && e->op == key->op && e->bytes == key->bytes &&
+           e->text_bytes == key->text_bytes && e->limit == key->limit && !memcmp(e->key, p->data, p->bytes) &&
+           (!key->text_bytes || !memcmp((char *)e->key + p->bytes, p->text, key->text_bytes));
+}
+
+/* Making the plan may itself ask the cache for others, so the place for it is looked for afterwards. */
+static ST_NOINLINE strata_status miss(strata_handle *h, st_cache *c, st_entry key, const st_problem *p,
+                                      const strata_plan **plan)
+{
+    c->stats.misses++;
+    strata_status s = st_plan_make(h, p, NULL, &key.plan);
+    if (s) return s;
+    key.key = malloc(p->bytes + key.text_bytes + 1);
+    if (!key.key) {
+        strata_plan_destroy(key.plan);
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a cached plan", p->who);
+    }
+    if (p->bytes) memcpy(key.key, p->data, p->bytes);
+    if (key.text_bytes) memcpy((char *)key.key + p->bytes, p->text, key.text_bytes);
+    st_entry *set = c->entry[key.hash % BUCKETS], *victim = set;
+    for (int i = 1; i < PER_BUCKET; i++)
+        if (victim->plan && (!set[i].plan || set[i].used < victim->used)) victim = &set[i];
+    if (victim->plan) {
+        drop(victim);
+        c->stats.evictions++;
+        c->stats.entries--;
+    }
+    key.used = ++c->clock;
+    *victim = key;
+    c->stats.entries++;
+    *plan = key.plan;
+    return STRATA_OK;
 }
 
 strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_plan **plan)
 {
     st_cache *c = h->plan_slot;
-    size_t text = p->text ? strlen(p->text) + 1 : 0;
     if (ST_UNLIKELY(!c)) {
         c = calloc(1, sizeof *c);
         if (!c) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for the plan cache", p->who);
         h->plan_slot = c;
         h->plan_slot_free = cache_free;
     }
-    uint64_t hash = st_hash(p->data, p->bytes, (uint64_t)p->op);
-    if (text) hash = st_hash(p->text, text, hash);
-    st_entry *set = c->entry[hash % BUCKETS], *victim = set;
-    for (int i = 0; i < PER_BUCKET; i++) {
-        st_entry *e = &set[i];
-        if (same(e, hash, p, text)) {
-            e->used = ++c->clock;
+    st_entry key = {.op = p->op,
+                    .bytes = p->bytes,
+                    .text_bytes = p->text ? strlen(p->text) + 1 : 0,
+                    .limit = h->workspace_limit};
+    key.hash = st_hash(p->data, p->bytes, (uint64_t)p->op ^ key.limit);
+    if (key.text_bytes) key.hash = st_hash(p->text, key.text_bytes, key.hash);
+    st_entry *set = c->entry[key.hash % BUCKETS];
+    for (int i = 0; i < PER_BUCKET; i++)
+        if (same(&set[i], &key, p)) {
+            set[i].used = ++c->clock;
             c->stats.hits++;
-            *plan = e->plan;
+            *plan = set[i].plan;
             return STRATA_OK;
         }
-        if (victim->plan && (!e->plan || e->used < victim->used)) victim = e;
-    }
-    c->stats.misses++;
-    strata_plan *made;
-    strata_status s = st_plan_make(h, p, NULL, &made);
-    if (s) return s;
-    char *key = malloc(p->bytes + text + 1);
-    if (!key) {
-        strata_plan_destroy(made);
-        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a cached plan", p->who);
-    }
-    memcpy(key, p->data, p->bytes);
-    if (text) memcpy(key + p->bytes, p->text, text);
-    if (victim->plan) {
-        drop(victim);
-        c->stats.evictions++;
-        c->stats.entries--;
-    }
-    *victim = (st_entry){hash, p->op, p->bytes, text, key, made, ++c->clock};
-    c->stats.entries++;
-    *plan = made;
-    return STRATA_OK;
+    return miss(h, c, key, p, plan);
 }
 
 strata_status strata_get_plan_cache_stats(strata_handle *h, strata_plan_cache_stats *s)

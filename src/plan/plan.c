@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 48 };
+enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 64 };
 
 /* Filled once by the engines' init functions and read-only after: a registry, not state. */
 static struct {
@@ -16,6 +16,13 @@ static struct {
     int (*list[MAX_LISTS])(int, strata_kernel_info *);
     atomic_int lists;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void before_fork(void) { pthread_mutex_lock(&registry.lock); }
+static void after_fork(void) { pthread_mutex_unlock(&registry.lock); }
+__attribute__((constructor)) static void register_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
 
 void st_plan_register(const st_provider *p)
 {
@@ -70,7 +77,15 @@ void strata_plan_destroy(strata_plan *p)
 
 void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run *r)
 {
-    if (!r || !r->workspace) return st_workspace(h, p->workspace);
+    if (!r || !r->workspace) {
+        void *w = st_workspace(h, p->workspace);
+        if (!w) { /* st_workspace knows the rule that was broken, not for whom */
+            char rule[sizeof h->err.text];
+            memcpy(rule, h->err.text, sizeof rule);
+            snprintf(h->err.text, sizeof h->err.text, "%.180s: %.560s", p->title, rule);
+        }
+        return w;
+    }
     if (r->workspace_bytes < p->workspace || ((uintptr_t)r->workspace & 63)) {
         st_fail(&h->err, STRATA_ERROR_WORKSPACE,
                 "strata_plan_run: the run's workspace has %zu bytes at %p; the plan needs %zu at a multiple "
@@ -139,41 +154,57 @@ static void write_text(strata_plan *p, const st_candidate *c, int n, const st_ca
     p->text = t.s;
 }
 
+/* Says why none of the candidates can be used: the forced kernel's reason, else the limit when only that is in the way, else everyone's. */
+static void no_choice(strata_handle *h, const st_problem *pr, const char *forced, size_t limit,
+                      const st_candidate *c, int n)
+{
+    const st_candidate *named = NULL;
+    size_t least = SIZE_MAX; /* workspace that would do */
+    for (int i = 0; i < n; i++) {
+        if (forced && strcmp(forced, c[i].kernel)) continue;
+        if (!named) named = &c[i];
+        if (c[i].over_limit && c[i].workspace < least) least = c[i].workspace;
+    }
+    strata_status s = least != SIZE_MAX ? STRATA_ERROR_WORKSPACE : STRATA_ERROR_UNSUPPORTED;
+    if (forced && named) {
+        st_fail(&h->err, s, "%s: kernel '%s' was asked for, but %s", pr->who, forced, named->why);
+    } else if (forced) {
+        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who, forced);
+    } else if (least != SIZE_MAX) {
+        st_fail(&h->err, s,
+                "%s: no kernel that can do this keeps to the workspace limit of %zu bytes; %zu would do",
+                pr->who, limit, least);
+    } else {
+        st_fail(&h->err, s, "%s: no kernel can do this", pr->who);
+    }
+    if (least != SIZE_MAX) st_err_remedy(&h->err, "a workspace limit of at least %zu bytes", least);
+    for (int i = 0, shown = 0; i < n && shown < ST_ERR_FRAMES - 2; i++)
+        if (c[i].us < 0 && !(forced && named)) {
+            st_err_frame(&h->err, "plan", "%s: %s", c[i].kernel, c[i].why);
+            shown++;
+        }
+}
+
 static const st_candidate *choose(strata_handle *h, const st_problem *pr, const strata_choice *choice,
                                   st_candidate *c, int n)
 {
-    const st_candidate *best = NULL, *named = NULL;
+    const st_candidate *best = NULL;
+    const char *forced = choice ? choice->kernel : NULL;
+    size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
     for (int i = 0; i < n; i++) {
-        if (choice && choice->kernel) {
-            if (strcmp(choice->kernel, c[i].kernel)) continue;
-            named = named ? named : &c[i];
-        }
         if (c[i].us < 0) continue;
-        size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
         if (c[i].workspace > limit) {
             snprintf(c[i].why, sizeof c[i].why, "needs %zu bytes of workspace and the limit is %zu",
                      c[i].workspace, limit);
             c[i].us = -1;
-            continue;
+            c[i].over_limit = true;
+        } else if ((!forced || !strcmp(forced, c[i].kernel)) && (!best || c[i].us < best->us)) {
+            best = &c[i];
         }
-        if (!best || c[i].us < best->us) best = &c[i];
     }
-    if (best) return best;
-    if (choice && choice->kernel && named)
-        st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: kernel '%s' was asked for, but %s", pr->who,
-                choice->kernel, named->why);
-    else if (choice && choice->kernel)
-        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who,
-                choice->kernel);
-    else
-        st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: no kernel can do this", pr->who);
-    for (int i = 0, shown = 0; i < n && shown < ST_ERR_FRAMES - 2; i++)
-        if (c[i].us < 0 && !(choice && choice->kernel && named)) {
-            st_err_frame(&h->err, "plan", "%s: %s", c[i].kernel, c[i].why);
-            shown++;
-        }
-    return NULL;
+    if (!best) no_choice(h, pr, forced, limit, c, n);
+    return best;
 }
 
 strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_choice *choice,
@@ -185,9 +216,9 @@ strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_
             if (choice->reserved[i])
                 return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                                "%s: reserved words of strata_choice are not zero; start from {0}", pr->who);
-    uint64_t t0 = st_trace_begin();
     st_candidate *c = calloc(MAX_CANDIDATES, sizeof *c);
     if (!c) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory to list candidates", pr->who);
+    uint64_t t0 = st_trace_begin();
     int n = 0, providers = atomic_load(&registry.providers);
     for (int i = 0; i < providers; i++) {
         const st_provider *p = registry.provider[i];
@@ -214,12 +245,23 @@ strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_
     return s;
 }
 
-strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
+static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan *p, void *const data[])
 {
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data)) return p->run(h, p, data, r);
     strata_status s = st_handle_check(h, "strata_plan_run");
     if (s) return s;
-    return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_plan_run: %s is NULL", p ? "data" : "the plan");
+    return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_plan_run: %s",
+                   !p      ? "the plan is NULL"
+                   : !data ? "data is NULL; give the addresses of the operands, in the order in which the "
+                             "plan's maker takes them"
+                           : "reserved words of strata_run are not zero; start from {0}");
+}
+
+strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
+{
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data) &&
+        ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])))
+        return p->run(h, p, data, r);
+    return run_refused(h, p, data);
 }
 
 size_t strata_plan_workspace(const strata_plan *p) { return p ? p->workspace : 0; }

@@ -30,6 +30,7 @@ typedef struct st_candidate {
     const void *row;   /* the provider's table row */
     int64_t arg[8];    /* the provider's own (block sizes...) */
     char why[160];     /* when refused: the rule that refused, in words */
+    bool over_limit;   /* refused by the plan layer, for its workspace alone */
 } st_candidate;
 
 typedef struct st_provider {
