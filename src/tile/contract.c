@@ -8,6 +8,7 @@
 
 static void register_all(void)
 {
+    st_plan_register(&st_gemm_small_provider);
     st_plan_register(&st_gemm_skinny_provider);
     st_plan_register(&st_gemm_packed_provider);
     st_window_register();

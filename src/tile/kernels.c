@@ -2,6 +2,7 @@
 /* kernels.c - expands cpu/kernels.inc: prototypes first, then the rows. */
 #include "tile/kernels.h"
 #include "tile/cpu/gemm_kernel.h"
+#include "tile/cpu/small_kernel.h"
 #include "tile/cpu/skinny_kernel.h"
 #include "tile/cpu/conv_kernel.h"
 #include <stdio.h>
