@@ -28,6 +28,18 @@
 #define TEST_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 #define TEST_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
+/* 1 when built with ThreadSanitizer, which allows no new threads in, and no exit() of, a forked child of a process with threads. */
+#if defined(__SANITIZE_THREAD__)
+#    define TEST_UNDER_TSAN 1
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer)
+#        define TEST_UNDER_TSAN 1
+#    endif
+#endif
+#ifndef TEST_UNDER_TSAN
+#    define TEST_UNDER_TSAN 0
+#endif
+
 /* ---- random numbers: xorshift64*, the same on every machine ---------------------------------------------------------- */
 typedef struct test_rng {
     uint64_t s;

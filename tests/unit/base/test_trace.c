@@ -189,6 +189,7 @@ static void threads(void **state)
 static void fork_with_a_file(void **state)
 {
     (void)state;
+    if (TEST_UNDER_TSAN) skip();
     char path[128], why[300];
     pthread_t t;
     snprintf(path, sizeof path, "%s/fork.json", folder);

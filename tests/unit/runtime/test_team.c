@@ -10,17 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#    define UNDER_TSAN 1
-#elif defined(__has_feature)
-#    if __has_feature(thread_sanitizer)
-#        define UNDER_TSAN 1
-#    endif
-#endif
-#ifndef UNDER_TSAN
-#    define UNDER_TSAN 0
-#endif
-
 static strata_handle *h;
 #define BIG 1e6 /* microseconds: always worth waking the team */
 
@@ -297,7 +286,7 @@ static void *user_main(void *arg)
         for (int k = 0; k < N; k++)
             if (atomic_load(&count[k]) != 1) bad = 4;
         if (atomic_load(&t.wrong_worker) || atomic_load(&t.twice)) bad = 5;
-        if (i == 4 && UNDER_TSAN) break; /* barriers of more threads than processors are slow there */
+        if (i == 4 && TEST_UNDER_TSAN) break; /* barriers of more threads than processors are slow there */
     }
     strata_destroy(own);
     return (void *)bad;
@@ -389,7 +378,7 @@ static void check_child(void)
 static void after_fork(void **state)
 {
     (void)state;
-    if (UNDER_TSAN) skip(); /* it allows no new threads in a child of a process with threads */
+    if (TEST_UNDER_TSAN) skip(); /* it allows no new threads in a child of a process with threads */
     visit v = {0};
     test_ok(h, strata_set_threads(h, 3));
     assert_int_equal(st_team_run(h, 3, BIG, body, &v), 3);
@@ -426,7 +415,7 @@ static void *busy_main(void *arg)
 static void fork_while_another_thread_works(void **state)
 {
     (void)state;
-    if (UNDER_TSAN) skip();
+    if (TEST_UNDER_TSAN) skip();
     pthread_t t;
     void *bad;
     test_ok(h, strata_set_threads(h, 3));
