@@ -9,6 +9,8 @@ const cli_verb cli_verbs[] = {
     {"plan", "what a product or a convolution would do: floor, candidates, choice and why", verb_plan},
     {"bench", "times Strata beside the peers it finds, in one run", verb_bench},
     {"selftest", "a quick numerical check of each operator on this machine", verb_selftest},
+    {"doctor", "what is wrong with this machine's GPU stack, layer by layer, and the fix", verb_doctor},
+    {"explain", "what an error message means, or which known errors a log holds", verb_explain},
     {"version", "the version of this command and library", verb_version},
     {"help", "help on the command or on one verb", verb_help},
 };
