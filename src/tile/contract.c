@@ -16,6 +16,9 @@ static void register_all(void)
     st_plan_register_kernels(st_kernel_list);
 }
 
+/* so that strata_kernels() lists them to a program that has called nothing yet */
+__attribute__((constructor)) static void list_kernels(void) { st_plan_register_kernels(st_kernel_list); }
+
 void st_tile_init(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
