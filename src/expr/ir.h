@@ -45,7 +45,7 @@ typedef struct st_store {
 struct st_code;
 struct st_expr {
     char *text;
-    bool f64, matmul;
+    bool f64, matmul, positions; /* positions: index(-1) or index(-2) occurs */
     int nvars, nvalues, nstores, reductions;
     int level;   /* which kernels: ST_LEVEL_ */
     int rowbufs; /* values that rows of more than one block keep, at most */

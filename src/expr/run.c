@@ -41,6 +41,7 @@ void st_expr_measure(st_expr *x)
 {
     x->level = st_cpu_get()->level;
     layout(x);
+    for (int i = 0; i < x->nvalues; i++) x->positions |= x->value[i].op == ST_OP_INDEX;
     x->rowbufs = 0;
     if (!x->reductions) return;
     /* how many values long rows keep: as when every operand is a whole rectangle; no pattern keeps more than this allows */
@@ -102,7 +103,14 @@ static bool aliased(const st_expr *x, const st_expr_arg *args)
     return false;
 }
 
-static int64_t size_of(int type) { return (int64_t)(strata_type_bits((strata_type)type) / 8); }
+static int64_t size_of(int type)
+{
+    static const uint8_t bytes[STRATA_TYPE_COUNT] = {
+        [STRATA_F64] = 8,    [STRATA_F32] = 4,    [STRATA_F16] = 2, [STRATA_BF16] = 2,
+        [STRATA_F8E4M3] = 1, [STRATA_F8E5M2] = 1, [STRATA_I64] = 8, [STRATA_I32] = 4,
+        [STRATA_I8] = 1,     [STRATA_U8] = 1,     [STRATA_BOOL] = 1};
+    return (unsigned)type < STRATA_TYPE_COUNT ? bytes[type] : 0;
+}
 
 static void begin(frame *f, int mode, bool whole, bool swapped)
 {
@@ -185,17 +193,34 @@ static void run_shape(const frame *f, const st_phase *ph, int shape, int64_t m, 
 }
 
 /* ---- reductions ------------------------------------------------------------------------------------------------------ */
+/* Sums accumulate in f64 and argmax in pairs of f64 (value, position); along columns the others accumulate in elements. */
+static bool in_elements(const frame *f, int op)
+{
+    return f->c->key.mode == ST_MODE_COLS && !f->x->f64 && op != ST_OP_ARGMAX && op != ST_OP_SUM &&
+           op != ST_OP_SUMSQ && op != ST_OP_DOT && op != ST_OP_SQDEV;
+}
+
+static double neutral(int op)
+{
+    switch (op) {
+    case ST_OP_PROD:
+    case ST_OP_ALL: return 1;
+    case ST_OP_RMAX:
+    case ST_OP_ARGMAX: return -INFINITY;
+    case ST_OP_RMIN: return INFINITY;
+    default: return 0;
+    }
+}
+
 static void clear_accs(const frame *f, const st_phase *ph, int64_t count)
 {
     const st_red *r = (const st_red *)((const char *)f->c + f->c->reds) + ph->red;
     for (int i = 0; i < ph->nred; i++, r++) {
-        double *acc = (double *)f->L[r->acc].p;
-        double v = 0;
-        if (r->op == ST_OP_PROD || r->op == ST_OP_ALL) v = 1;
-        if (r->op == ST_OP_RMAX || r->op == ST_OP_ARGMAX) v = -INFINITY;
-        if (r->op == ST_OP_RMIN) v = INFINITY;
+        double *acc = (double *)f->L[r->acc].p, v = neutral(r->op);
         if (r->op == ST_OP_ARGMAX)
             for (int64_t j = 0; j < count; j++) acc[2 * j] = v, acc[2 * j + 1] = 0;
+        else if (in_elements(f, r->op))
+            for (int64_t j = 0; j < count; j++) ((float *)acc)[j] = (float)v;
         else
             for (int64_t j = 0; j < count; j++) acc[j] = v;
     }
@@ -208,6 +233,10 @@ static void finish_accs(const frame *f, const st_phase *ph, int64_t count, doubl
         const double *acc = (const double *)f->L[r->acc].p;
         char *to = f->L[r->result].p;
         int step = r->op == ST_OP_ARGMAX ? 2 : 1, off = step - 1;
+        if (in_elements(f, r->op)) {
+            memcpy(to, acc, (size_t)count * sizeof(float));
+            continue;
+        }
         for (int64_t j = 0; j < count; j++) {
             double v = acc[step * j + off];
             if (r->mean) v /= length;
@@ -287,8 +316,7 @@ size_t st_expr_scratch(const st_expr *x) { return x->at.rowbufs; }
 /* A rectangle whose operands all are one run of memory, or one number, is a single row. */
 static bool one_run(const st_expr *x, const st_expr_arg *a, int64_t cols)
 {
-    for (int i = 0; i < x->nvalues; i++)
-        if (x->value[i].op == ST_OP_INDEX) return false;
+    if (x->positions) return false;
     for (int i = 0; i < x->nvars; i++) {
         if (a[i].type < 0) return false;
         if (a[i].sm == 0 && a[i].sn == 0) continue;

@@ -59,6 +59,11 @@ VI V v_scale2(V a, V n)
             y = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(i, h), bias), 23);
     return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(x)), _mm256_castsi256_ps(y));
 }
+VI T v_first(V a) { return _mm256_cvtss_f32(a); }
+#define ST_FOLD(COMBINE, a)                          \
+    a = COMBINE(a, _mm256_permute2f128_ps(a, a, 1)); \
+    a = COMBINE(a, _mm256_permute_ps(a, 0x4e));      \
+    a = COMBINE(a, _mm256_permute_ps(a, 0xb1))
 VI void v_addto(double *p, V a)
 {
     __m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
@@ -67,6 +72,8 @@ VI void v_addto(double *p, V a)
     _mm256_storeu_pd(p + 4, _mm256_add_pd(_mm256_loadu_pd(p + 4), hi));
 }
 #define ST_FAST_CONVERT 1
+VI V v_from_f32(const void *p) { return v_load(p); }
+VI void v_to_f32(void *p, V a) { v_store(p, a); }
 VI V v_from_f64(const void *p)
 {
     __m128 lo = _mm256_cvtpd_ps(_mm256_loadu_pd(p)),

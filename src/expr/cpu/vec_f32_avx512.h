@@ -49,6 +49,12 @@ VI V v_one(K k) { return _mm512_maskz_mov_ps(k, _mm512_set1_ps(1)); }
 /* a 2^n for an integer n of any size, rounded once */
 VI V v_scale2(V a, V n) { return _mm512_scalef_ps(a, n); }
 VI T v_first(V a) { return _mm512_cvtss_f32(a); }
+/* COMBINE over all lanes, in every lane: halves, quarters, ... */
+#define ST_FOLD(COMBINE, a)                           \
+    a = COMBINE(a, _mm512_shuffle_f32x4(a, a, 0x4e)); \
+    a = COMBINE(a, _mm512_shuffle_f32x4(a, a, 0xb1)); \
+    a = COMBINE(a, _mm512_permute_ps(a, 0x4e));       \
+    a = COMBINE(a, _mm512_permute_ps(a, 0xb1))
 /* p[0..W) += a in f64 */
 VI void v_addto(double *p, V a)
 {
@@ -58,6 +64,8 @@ VI void v_addto(double *p, V a)
     _mm512_storeu_pd(p + 8, _mm512_add_pd(_mm512_loadu_pd(p + 8), hi));
 }
 #define ST_FAST_CONVERT 1
+VI V v_from_f32(const void *p) { return v_load(p); }
+VI void v_to_f32(void *p, V a) { v_store(p, a); }
 VI V v_from_f64(const void *p)
 {
     __m256 lo = _mm512_cvtpd_ps(_mm512_loadu_pd(p)),

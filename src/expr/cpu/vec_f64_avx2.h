@@ -50,7 +50,13 @@ VI K k_and(K a, K b) { return _mm256_and_pd(a, b); }
 VI K k_or(K a, K b) { return _mm256_or_pd(a, b); }
 VI V v_blend(K k, V no, V yes) { return _mm256_blendv_pd(no, yes, k); }
 VI V v_one(K k) { return _mm256_and_pd(k, _mm256_set1_pd(1)); }
+VI T v_first(V a) { return _mm256_cvtsd_f64(a); }
+#define ST_FOLD(COMBINE, a)                          \
+    a = COMBINE(a, _mm256_permute2f128_pd(a, a, 1)); \
+    a = COMBINE(a, _mm256_permute_pd(a, 5))
 VI void v_addto(double *p, V a) { _mm256_storeu_pd(p, _mm256_add_pd(_mm256_loadu_pd(p), a)); }
 #define ST_FAST_CONVERT 1
+VI V v_from_f64(const void *p) { return v_load(p); }
+VI void v_to_f64(void *p, V a) { v_store(p, a); }
 VI V v_from_f32(const void *p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
 VI void v_to_f32(void *p, V a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }

@@ -46,7 +46,14 @@ VI K k_or(K a, K b) { return (K)(a | b); }
 VI V v_blend(K k, V no, V yes) { return _mm512_mask_blend_pd(k, no, yes); }
 VI V v_one(K k) { return _mm512_maskz_mov_pd(k, _mm512_set1_pd(1)); }
 VI V v_scale2(V a, V n) { return _mm512_scalef_pd(a, n); }
+VI T v_first(V a) { return _mm512_cvtsd_f64(a); }
+#define ST_FOLD(COMBINE, a)                           \
+    a = COMBINE(a, _mm512_shuffle_f64x2(a, a, 0x4e)); \
+    a = COMBINE(a, _mm512_shuffle_f64x2(a, a, 0xb1)); \
+    a = COMBINE(a, _mm512_permute_pd(a, 0x55))
 VI void v_addto(double *p, V a) { _mm512_storeu_pd(p, _mm512_add_pd(_mm512_loadu_pd(p), a)); }
 #define ST_FAST_CONVERT 1
+VI V v_from_f64(const void *p) { return v_load(p); }
+VI void v_to_f64(void *p, V a) { v_store(p, a); }
 VI V v_from_f32(const void *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 VI void v_to_f32(void *p, V a) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(a)); }

@@ -103,6 +103,17 @@ VI V v_ceil(V x)
     V r = v_rint(x);
     return v_or(portable_abs(r + v_one(v_lt(r, x))), portable_sign(x));
 }
+VI T v_first(V a) { return a[0]; }
+/* lanes turned by half, then by one */
+VI V v_turned(V a, int by)
+{
+    V r = a;
+    for (int i = 0; i < W; i++) r[i] = a[(i + by) % W];
+    return r;
+}
+#define ST_FOLD(COMBINE, a)             \
+    a = COMBINE(a, v_turned(a, W / 2)); \
+    if (W > 2) a = COMBINE(a, v_turned(a, 1))
 VI void v_addto(double *p, V a)
 {
     for (int i = 0; i < W; i++) p[i] += (double)a[i];
