@@ -238,9 +238,41 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     return s;
 }
 
+/* What the small path asks for: matrices of one real type without flags, errors or options, sizes that agree, addresses, rows or columns
+ * of C contiguous and apart from each other, and C apart from A and B. False sends the call the long way, which may find it legal. */
+ST_INLINE bool plainly_fine(const strata_tensor *A, const strata_tensor *B, const strata_tensor *C)
+{
+    const int64_t m = C->dim[0], n = C->dim[1], k = A->dim[1];
+    if ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type)) return false;
+    if (A->flags | A->error | B->flags | B->error | C->flags | C->error) return false;
+    if (A->reserved | B->reserved | C->reserved) return false;
+    if ((uint64_t)(m - 1) >= 4096 || (uint64_t)(n - 1) >= 4096 || (uint64_t)(k - 1) >= 4096) return false;
+    if ((A->dim[0] ^ m) | (B->dim[0] ^ k) | (B->dim[1] ^ n)) return false;
+    if (!A->data || !B->data || !C->data) return false;
+    /* strides from 0 (inputs) to 2^32: no offset overflows, and each view is [data, data + span) */
+    const int64_t *sa = A->stride, *sb = B->stride, *sc = C->stride;
+    if ((uint64_t)(sa[0] | sa[1] | sb[0] | sb[1] | sc[0] | sc[1]) >> 32) return false;
+    if (!((sc[1] == 1 && (sc[0] >= n || m == 1)) || (sc[0] == 1 && (sc[1] >= m || n == 1)))) return false;
+    const int64_t es = C->type == STRATA_F64 ? 8 : 4;
+    const char *a = A->data, *b = B->data, *c = C->data, *c1 = c + ((m - 1) * sc[0] + (n - 1) * sc[1] + 1) * es;
+    if (c < a + ((m - 1) * sa[0] + (k - 1) * sa[1] + 1) * es && a < c1) return false;
+    return !(c < b + ((k - 1) * sb[0] + (n - 1) * sb[1] + 1) * es && b < c1);
+}
+
 strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B, strata_scalar beta, strata_tensor C,
                           const strata_gemm_options *o)
 {
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr) && plainly_fine(&A, &B, &C) &&
+        !atomic_load_explicit(&st_trace_on, memory_order_relaxed)) {
+        if (C.type == STRATA_F32 &&
+            st_tile_gemm_small_f32(C.dim[0], C.dim[1], A.dim[1], (float)alpha.re, A.data, A.stride[0], A.stride[1], B.data, B.stride[0],
+                                   B.stride[1], (float)beta.re, C.data, C.stride[0], C.stride[1]))
+            return STRATA_OK;
+        if (C.type == STRATA_F64 &&
+            st_tile_gemm_small_f64(C.dim[0], C.dim[1], A.dim[1], alpha.re, A.data, A.stride[0], A.stride[1], B.data, B.stride[0], B.stride[1],
+                                   beta.re, C.data, C.stride[0], C.stride[1]))
+            return STRATA_OK;
+    }
     strata_status s = st_handle_check(h, WHO);
     if (s) return s;
     return full(h, &alpha, &A, &B, &beta, &C, o, NULL, NULL);
