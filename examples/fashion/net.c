@@ -56,7 +56,7 @@ static const struct parameter {
 
 static const strata_conv same5 = {.pad = {2, 2}};
 static const strata_pool halve = {.kind = STRATA_POOL_MAX, .window = {2, 2}};
-static const double momentum = 0.9, decay = 5e-4;
+static const float weight_decay = 5e-4f;
 #define EPSILON "1e-5" /* of batch norm, in the folded expression */
 
 /* What one batch-norm layer keeps from forward to backward. */
@@ -360,24 +360,24 @@ strata_status net_backward(net *n)
 }
 
 /* Stochastic gradient descent with Nesterov's momentum on the parameters [begin, end). */
-static strata_status descend(net *n, int begin, int end, const char *program)
+static strata_status descend(net *n, int begin, int end, float decay)
 {
     int64_t at = n->at[begin], count = n->at[end] - at;
     strata_operand o[] = {{"w", strata_vector(n->value + at, STRATA_F32, count, 1)},
                           {"g", strata_vector(n->gradient + at, STRATA_F32, count, 1)},
                           {"v", strata_vector(n->velocity + at, STRATA_F32, count, 1)},
                           {"rate", strata_point(&n->rate, STRATA_F32)},
-                          {"mu", strata_point(&(float){(float)momentum}, STRATA_F32)},
-                          {"decay", strata_point(&(float){(float)decay}, STRATA_F32)},
+                          {"decay", strata_point(&decay, STRATA_F32)},
                           {NULL, {0}}};
-    return strata_fused(n->h, program, o, NULL);
+    return strata_fused(n->h, "e = g + decay * w; u = 0.9 * v + e; v = u; w = w - rate * (e + 0.9 * u)", o,
+                        NULL);
 }
 
 strata_status net_update(net *n, double learning_rate)
 {
     n->rate = (float)learning_rate;
-    TRY(descend(n, 0, DECAYED, "e = g + decay * w; u = mu * v + e; v = u; w = w - rate * (e + mu * u)"));
-    return descend(n, DECAYED, TRAINED, "u = mu * v + g; v = u; w = w - rate * (g + mu * u)");
+    TRY(descend(n, 0, DECAYED, weight_decay));
+    return descend(n, DECAYED, TRAINED, 0);
 }
 
 strata_status net_step(net *n, double learning_rate, double *loss)
