@@ -43,6 +43,8 @@ int st_threads(const strata_handle *h);
  * parallel_for (which promises no concurrency). fn must give the same result for every n. */
 typedef void (*st_team_fn)(void *arg, int id, int n);
 int st_team_run(strata_handle *h, int want, double us, st_team_fn fn, void *arg);
+/* The same for bodies that never wait for each other: they may also run one after the other, so the caller's parallel_for serves too. */
+int st_team_run_apart(strata_handle *h, int want, double us, st_team_fn fn, void *arg);
 /* Runs fn(arg, i) for i in [0, tasks), shared among the threads dynamically (or by the caller's parallel_for). No barriers.
  * `worker` is 0..st_threads(h)-1, unique among bodies running at the same time: scratch may be indexed by it. */
 typedef void (*st_task_fn)(void *arg, int64_t i, int worker);

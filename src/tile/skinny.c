@@ -282,7 +282,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
             scale_only(p, job.c, job.job.s, size, beta);
         } else {
             job.job.a = prepare_a(p, a, ws, size, &job.job.lda);
-            threads = st_team_run(h, st_threads(h), plan->chosen.us / (double)batch, body, &job);
+            threads = st_team_run_apart(h, st_threads(h), plan->chosen.us / (double)batch, body, &job);
         }
         if (p->head.expr)
             st_epilogue_run(p->head.expr, c, data, NULL, g, 0, st_axes_len(&c->m), 0, st_axes_len(&c->n),

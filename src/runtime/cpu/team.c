@@ -260,6 +260,27 @@ int st_team_run(strata_handle *h, int want, double us, st_team_fn fn, void *arg)
     return n;
 }
 
+typedef struct st_apart {
+    st_team_fn fn;
+    void *arg;
+    int n;
+} st_apart;
+static void apart_body(void *v, int i)
+{
+    const st_apart *a = v;
+    a->fn(a->arg, i, a->n);
+}
+
+int st_team_run_apart(strata_handle *h, int want, double us, st_team_fn fn, void *arg)
+{
+    int n = st_threads(h);
+    if (n > want) n = want;
+    if (!h->parallel_for || n <= 1 || us < FORK_US) return st_team_run(h, want, us, fn, arg);
+    st_apart a = {fn, arg, n};
+    h->parallel_for(h->parallel_user, n, apart_body, &a);
+    return n;
+}
+
 void st_barrier_wait(st_barrier *b, int n, int *sense)
 {
     if (n <= 1) return;
