@@ -24,8 +24,8 @@ static const kind kinds[STRATA_ACTIVATION_COUNT] = {
                       .backward = "select(x <= 0, 0, select(x >= 6, 0, select(x > 0, dy, x)))"},
     [STRATA_ELU] = {.forward = "y = select(x > 0, x, expm1(x) * %.17g)",
                     .backward = "dy * select(x > 0, 1, exp(x) * %.17g)",
-                    true,
-                    1},
+                    .slope = true,
+                    .usual = 1},
     [STRATA_SIGMOID] = {.forward = "y = sigmoid(x)", .backward = "dy * (sigmoid(x) * sigmoid(-x))"},
     [STRATA_TANH] = {.forward = "y = tanh(x)", .backward = "dy * (1 - tanh(x) * tanh(x))"},
     [STRATA_GELU] =
@@ -33,10 +33,9 @@ static const kind kinds[STRATA_ACTIVATION_COUNT] = {
          .backward =
              "dy * (0.5 + 0.5 * erf(x * 0.70710678118654752) + clamp(x, -40, 40) * 0.39894228040143268 * "
              "exp(-0.5 * clamp(x, -40, 40) * clamp(x, -40, 40)))"},
-    [STRATA_GELU_TANH] =
-        {.forward = "y = gelu_tanh(x)",
-         .backward =
-             "dy * (0.5 + 0.5 * t + 0.5 * c * (1 - t * t) * 0.79788456080286536 * (1 + 0.134145 * c * c))"},
+    [STRATA_GELU_TANH] = {.forward = "y = gelu_tanh(x)",
+                          .backward =
+                              "dy * (s + c * s * sigmoid(-v) * 1.5957691216057308 * (1 + 0.134145 * c * c))"},
     [STRATA_SILU] = {.forward = "y = silu(x)",
                      .backward = "dy * sigmoid(x) * (1 + clamp(x, -800, 800) * sigmoid(-x))"},
     [STRATA_SOFTPLUS] = {.forward = "y = softplus(x)", .backward = "dy * sigmoid(x)"},
@@ -47,7 +46,7 @@ static const kind kinds[STRATA_ACTIVATION_COUNT] = {
 };
 
 static const char *const gelu_tanh_prefix =
-    "c = clamp(x, -40, 40); t = tanh(0.79788456080286536 * (c + 0.044715 * c * c * c)); ";
+    "c = clamp(x, -40, 40); v = 1.5957691216057308 * (c + 0.044715 * c * c * c); s = sigmoid(v); ";
 
 static strata_status check_options(strata_handle *h, const char *who, const strata_activation *o)
 {

@@ -112,7 +112,7 @@ static strata_status broadcast(space *p)
         const operand *o = &p->op[s->operand[v]];
         for (int k = 0; k < o->rank; k++) {
             const int d = runs_along(p, v, k);
-            p->extent[v][d] = o->dim[k] > 1;
+            p->extent[v][d] = o->dim[k] != 1;
             p->stride[v][d] = o->dim[k] > 1 ? o->stride[k] : 0;
         }
     }
