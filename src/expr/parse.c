@@ -137,16 +137,13 @@ static int known_names(const parser *p, const char **list, bool call)
 
 static int unknown(parser *p, st_token t, bool call)
 {
-    const char *list[160], *s = p->text + t.column - 1, *near;
+    const char *list[256], *s = p->text + t.column - 1, *near;
     int len = t.length > 40 ? 40 : t.length, n = known_names(p, list, call);
     near = st_expr_nearest(s, (size_t)t.length, list, n);
-    if (!near) { /* the other kind: 'gelv' without parentheses, or an operand called like a function */
-        int m = known_names(p, list + n, !call);
-        near = st_expr_nearest(s, (size_t)t.length, list + n, m);
-        if (!near && !call && function_of(s, t.length) >= 0)
-            return fail(p, t.column, t.length, "'%.*s' is a function; its arguments go in parentheses", len,
-                        s);
-    }
+    if (!near && !call && is_function(s, t.length))
+        return fail(p, t.column, t.length, "'%.*s' is a function; its arguments go in parentheses", len, s);
+    /* the other kind: 'gelv' without parentheses, or an operand called like a function */
+    if (!near) near = st_expr_nearest(s, (size_t)t.length, list + n, known_names(p, list + n, !call));
     if (near) return fail(p, t.column, t.length, "unknown name '%.*s'; did you mean '%s'?", len, s, near);
     char all[360];
     size_t at = 0;
