@@ -383,14 +383,14 @@ static bool dpkg_version(st_machine *m, const char *head, char *name, size_t nn,
     char *text = st_root_read(m->root, "/var/lib/dpkg/status", 32 << 20, &size);
     char key[80];
     bool found = false;
-    st_put(key, sizeof key, "\nPackage: %s", head);
+    st_put(key, sizeof key, "Package: %s", head);
     for (const char *p = text; p && (p = strstr(p, key)) != NULL && !found; p++) {
-        const char *stop = strstr(p + 1, "\n\n"), *v = strstr(p, "\nVersion: "),
+        if (p > text && p[-1] != '\n') continue;
+        const char *stop = strstr(p, "\n\n"), *v = strstr(p, "\nVersion: "),
                    *status = strstr(p, "\nStatus: ");
-        if (!v || (stop && v > stop) || !status || !strstr(status, " installed") ||
-            (stop && strstr(status, " installed") > stop))
-            continue;
-        st_put(name, nn, "%.*s", (int)strcspn(p + 10, "\n"), p + 10);
+        const char *installed = status ? strstr(status, " installed") : NULL;
+        if (!v || !installed || (stop && (v > stop || installed > stop))) continue;
+        st_put(name, nn, "%.*s", (int)strcspn(p + 9, "\n"), p + 9);
         st_put(out, n, "%.*s", (int)strcspn(v + 10, "-\n"), v + 10);
         found = true;
     }

@@ -76,6 +76,7 @@ static void broken_copies(st_doctor *d)
         const st_copy *chosen = st_loader_choice(m, c->name);
         bool used = chosen == c || (c->route == ROUTE_WHEEL && c->site >= 0 && m->sites[c->site].active) ||
                     (c->broken && !chosen && c->route <= ROUTE_DEFAULT);
+        used = used && st_doctor_has_gpu(d);
         st_finding *f = st_report(d, ST_LIBRARIES, used ? ST_FINDING_FAULT : ST_FINDING_WARNING,
                                   c->broken ? "broken_link" : "damaged_library", "%s %s", c->path,
                                   c->broken ? "is a link whose target is missing" : c->damaged);
