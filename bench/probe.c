@@ -202,3 +202,25 @@ double bench_probe_copy(void *dst, const void *src, size_t bytes, double seconds
     probe.dst = NULL;
     return r;
 }
+
+bool bench_roof(int threads, double bytes, double *gflops, double *gbs)
+{
+    size_t n = bytes < 1 << 16 ? 1 << 16 : bytes > 1 << 27 ? 1 << 27 : (size_t)bytes / 4096 * 4096;
+    void *p = bench_alloc(n), *q = bench_alloc(n);
+    bool ok = p && q && bench_probe_begin(threads);
+    *gflops = *gbs = 0;
+    if (ok) {
+        for (int i = 0; i < 8; i++) {
+            double r = bench_probe();
+            *gflops = r > *gflops ? r : *gflops;
+        }
+        for (int i = 0; i < 3; i++) {
+            double r = bench_probe_copy(p, q, n, 4e-3);
+            *gbs = r > *gbs ? r : *gbs;
+        }
+        bench_probe_end();
+    }
+    bench_free(p, n);
+    bench_free(q, n);
+    return ok && *gflops > 0 && *gbs > 0;
+}

@@ -89,4 +89,8 @@ void cli_progress_update(cli_progress *p, double done, const char *what);
 void cli_progress_end(cli_progress *p); /* wipes the line */
 double cli_seconds(void);               /* monotonic */
 
+/* ---- from bench/ ---------------------------------------------------------------------------------------------------------- */
+/* What this machine does now on so many threads: GFLOP/s of FMA (f32), GB/s of a copy of arrays of `bytes`. A few milliseconds. */
+bool bench_roof(int threads, double bytes, double *gflops, double *gbs);
+
 #endif

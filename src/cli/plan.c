@@ -126,10 +126,25 @@ static int bad_type(const char *name)
         name);
 }
 
+/* No kernel can be faster than its arithmetic at the FMA peak, nor than its operands can move: both measured now. */
+static void print_roof(strata_handle *h, double flops, double bytes, strata_type type)
+{
+    double gflops, gbs;
+    int threads = strata_get_threads(h);
+    if ((type != STRATA_F32 && type != STRATA_F64) || !bench_roof(threads, bytes / 2, &gflops, &gbs)) return;
+    if (type == STRATA_F64) gflops /= 2;
+    double work = flops / gflops * 1e-3, move = bytes / gbs * 1e-3;
+    printf("roofline on %d thread%s, measured now: arithmetic %.4g us at %.1f GFLOP/s, memory %.4g us at "
+           "%.1f GB/s; floor %.4g us\n",
+           threads, threads == 1 ? "" : "s", work, gflops, move, gbs, work > move ? work : move);
+}
+
 /* `p` by address: it is written by the call that is the first argument */
-static int finish(strata_status s, strata_handle *h, strata_plan **made)
+static int finish(strata_status s, strata_handle *h, strata_plan **made, double flops, double bytes,
+                  strata_type type)
 {
     if (s) return cli_failed("plan", h);
+    print_roof(h, flops, bytes, type);
     strata_plan *p = *made;
     const char *text = strata_plan_describe(p);
     size_t len = strlen(text);
@@ -183,7 +198,7 @@ static int plan_gemm(strata_handle *h, int n, const char **w, const common *c, c
         else
             code = finish(
                 strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue ? &o : NULL, choice, &p), h,
-                &p);
+                &p, 2 * m * nn * k, (m * k + k * nn + m * nn) * (double)(size - 1), type);
     }
     release(&r);
     return code;
@@ -243,6 +258,9 @@ static int plan_conv(strata_handle *h, int n, const char **w, const common *c, c
             image(reserve(&r, (double)out[0] * (double)out[1] * (double)out[2] * (double)out[3], size), type,
                   out[0], out[1], out[2], out[3]);
         const char *pass = c->pass ? c->pass : "forward";
+        double filters = (double)strata_count(W), pixels = (double)strata_count(Y);
+        double flops = 2 * pixels * filters / (double)f[0],
+               bytes = ((double)strata_count(X) + filters + pixels) * (double)(size - 1);
         if (!Y.data)
             cli_bad("plan", "the operands do not fit the address space");
         else if (strcmp(pass, "forward") == 0) {
@@ -252,12 +270,15 @@ static int plan_conv(strata_handle *h, int n, const char **w, const common *c, c
             } else {
                 o.epilogue = c->epilogue;
                 o.operands = c->epilogue ? ops : NULL;
-                code = finish(strata_conv_forward_plan(h, &o, X, W, Y, choice, &p), h, &p);
+                code =
+                    finish(strata_conv_forward_plan(h, &o, X, W, Y, choice, &p), h, &p, flops, bytes, type);
             }
         } else if (strcmp(pass, "data") == 0)
-            code = finish(strata_conv_backward_data_plan(h, &o, Y, W, X, choice, &p), h, &p);
+            code =
+                finish(strata_conv_backward_data_plan(h, &o, Y, W, X, choice, &p), h, &p, flops, bytes, type);
         else if (strcmp(pass, "weights") == 0)
-            code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, &p);
+            code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, &p, flops, bytes,
+                          type);
         else
             code = cli_bad("plan", "--pass is forward, data or weights, not '%.20s'", pass);
     }
