@@ -260,15 +260,27 @@ int st_team_run(strata_handle *h, int want, double us, st_team_fn fn, void *arg)
     return n;
 }
 
+/* A caller's parallel_for is held to its promise: a number outside [0, n) or one that comes twice does nothing, and what it left out is
+ * done afterwards. */
 typedef struct st_apart {
     st_team_fn fn;
     void *arg;
     int n;
+    atomic_uchar called[MAX_THREADS];
 } st_apart;
+
 static void apart_body(void *v, int i)
 {
-    const st_apart *a = v;
-    a->fn(a->arg, i, a->n);
+    st_apart *a = v;
+    if (i >= 0 && i < a->n && !atomic_exchange(&a->called[i], 1)) a->fn(a->arg, i, a->n);
+}
+
+static int on_callers_threads(strata_handle *h, int n, st_team_fn fn, void *arg)
+{
+    st_apart a = {.fn = fn, .arg = arg, .n = n};
+    h->parallel_for(h->parallel_user, n, apart_body, &a);
+    for (int i = 0; i < n; i++) apart_body(&a, i);
+    return n;
 }
 
 int st_team_run_apart(strata_handle *h, int want, double us, st_team_fn fn, void *arg)
@@ -276,9 +288,7 @@ int st_team_run_apart(strata_handle *h, int want, double us, st_team_fn fn, void
     int n = st_threads(h);
     if (n > want) n = want;
     if (!h->parallel_for || n <= 1 || us < FORK_US) return st_team_run(h, want, us, fn, arg);
-    st_apart a = {fn, arg, n};
-    h->parallel_for(h->parallel_user, n, apart_body, &a);
-    return n;
+    return on_callers_threads(h, n, fn, arg);
 }
 
 void st_barrier_wait(st_barrier *b, int n, int *sense)
@@ -318,7 +328,6 @@ static void for_body(void *v, int id, int n)
     (void)n;
     for_worker(v, id);
 }
-static void for_callers_body(void *v, int i) { for_worker(v, i); }
 
 void st_team_for(strata_handle *h, int64_t tasks, double us, st_task_fn fn, void *arg)
 {
@@ -329,10 +338,8 @@ void st_team_for(strata_handle *h, int64_t tasks, double us, st_task_fn fn, void
     }
     st_for f = {.fn = fn, .arg = arg, .tasks = tasks};
     if (n > tasks) n = (int)tasks;
-    if (h->parallel_for) {
-        h->parallel_for(h->parallel_user, n, for_callers_body, &f);
-        for_worker(&f, 0); /* what it left undone: nothing, when it keeps its promise */
-    } else {
+    if (h->parallel_for)
+        on_callers_threads(h, n, for_body, &f);
+    else
         st_team_run(h, n, us, for_body, &f);
-    }
 }

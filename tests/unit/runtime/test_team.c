@@ -192,6 +192,38 @@ static void forgetful(void *user, int n, void (*f)(void *, int), void *arg)
     (void)arg;
 }
 
+static void unruly(void *user, int n, void (*f)(void *, int), void *arg)
+{ /* numbers that were never given, and some twice */
+    (void)user;
+    f(arg, -1);
+    f(arg, n);
+    f(arg, 0);
+    f(arg, 0);
+    f(arg, 1000000);
+}
+
+/* Bodies that never wait for each other: on the team, or on the caller's threads, each number once whatever the caller does. */
+static void bodies_apart(void **state)
+{
+    (void)state;
+    static const strata_parallel_for loops[] = {NULL, own_threads, backwards, forgetful, unruly};
+    for (int k = 0; k < TEST_COUNT(loops); k++)
+        for (int want = 1; want <= 5; want++) {
+            visit v = {0};
+            int calls = 0;
+            test_problem("loop %d, want %d", k, want);
+            test_ok(h, strata_set_threads(h, 3));
+            test_ok(h, strata_set_parallel_for(h, loops[k], &calls, loops[k] ? 3 : 0));
+            assert_int_equal(st_team_run_apart(h, want, BIG, body, &v), want < 3 ? want : 3);
+            assert_int_equal(atomic_load(&v.n), want < 3 ? want : 3);
+            for (int i = 0; i < 64; i++)
+                test_check(atomic_load(&v.seen[i]) == (i < 3 && i < want), "id %d seen %d times", i,
+                           atomic_load(&v.seen[i]));
+        }
+    test_ok(h, strata_set_parallel_for(h, unruly, NULL, 3));
+    check_tasks(100, 3, BIG);
+}
+
 static void callers_parallel_for(void **state)
 {
     (void)state;
@@ -439,6 +471,7 @@ int main(void)
         T(small_work),
         T(every_task_once),
         T(callers_parallel_for),
+        T(bodies_apart),
         T(nested),
         T(two_handles_at_once),
         T(callers_thread_is_left_alone),
