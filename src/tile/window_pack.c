@@ -13,7 +13,8 @@ typedef struct lane_info {
 typedef struct segment {
     int64_t first, count;
 } segment;
-enum { LANES = 64 };
+enum { LANES = 64, TURN_STEPS = 512 };
+static const double zeros[TURN_STEPS] = {0}; /* what lanes outside the image read */
 
 static void decode(int n, const int64_t *len, int64_t i, int64_t *idx)
 {
@@ -113,7 +114,8 @@ void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base,
     int64_t idx[ST_AXES];
     for (int64_t k = 0; k < steps;) {
         decode(s->steps, s->step_len, s0 + k, idx);
-        int64_t so = 0, sc[ST_BOUNDS] = {0}, n = st_min64(steps - k, s->step_len[si] - idx[si]);
+        int64_t so = 0, sc[ST_BOUNDS] = {0},
+                n = st_min64(st_min64(steps - k, TURN_STEPS), s->step_len[si] - idx[si]);
         for (int d = 0; d < s->steps; d++) so += idx[d] * s->step_stride[d];
         for (int b = 0; b < s->bounds; b++)
             sc[b] = s->bound[b].step >= 0 ? s->bound[b].is * idx[s->bound[b].step] : 0;
@@ -126,9 +128,9 @@ void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base,
                     const int64_t x = info[i].coord[b] + sc[b];
                     in = in && x >= 0 && x < s->bound[b].limit;
                 }
-                line[i] = in ? (const char *)base + (info[i].offset + so) * s->es : NULL;
+                line[i] = in ? (const char *)base + (info[i].offset + so) * s->es : (const void *)zeros;
             }
-            turn(d, pitch, line, lanes, n);
+            turn(d, pitch, line, lanes, n); /* zeros up to a whole vector, which `width` is */
         } else {
             for (int64_t i = 0; i < n; i++) {
                 copy_step(s, base, so + i * s->step_stride[si], sc, info, seg, segs, d + i * pitch * s->es);
@@ -136,7 +138,7 @@ void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base,
                     if (s->bound[b].step == si) sc[b] += s->bound[b].is;
             }
         }
-        if (lanes < width)
+        if (!by_lane && lanes < width)
             for (int64_t i = 0; i < n; i++) zero_line(s->es, d + (i * pitch + lanes) * s->es, width - lanes);
         k += n;
     }

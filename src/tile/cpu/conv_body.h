@@ -7,6 +7,7 @@
  * rows are already 24 accumulators. */
 #include "tile/cpu/conv_kernel.h"
 #include "tile/cpu/gemm_vec.h"
+#include "tile/cpu/pack_body.h"
 
 ST_INLINE void conv_step(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], const T *const *a, int64_t x,
                          const T *b)
@@ -95,7 +96,8 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
 
 #if NV == 4
 EIGHT(0, 1)
-EIGHT(0, 2) EIGHT(0, 3) SIX(0, 4) EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
+EIGHT(0, 2)
+EIGHT(0, 3) SIX(0, 4) EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
 #    define ROWS          \
         {                 \
             0, 8, 8, 8, 6 \
@@ -106,7 +108,8 @@ EIGHT(0, 2) EIGHT(0, 3) SIX(0, 4) EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
         }
 #else
 EIGHT(0, 1)
-SIX(0, 2) EIGHT(1, 1) SIX(1, 2)
+SIX(0, 2)
+EIGHT(1, 1) SIX(1, 2)
 #    define ROWS          \
         {                 \
             0, 8, 6, 0, 0 \
@@ -117,54 +120,52 @@ SIX(0, 2) EIGHT(1, 1) SIX(1, 2)
         }
 #endif
 
-/* Square blocks of one 16-byte vector are transposed in registers: they compile for every instruction set and leave a copy that
- * costs half a cycle an element. */
-#if VEC_F64
-    typedef double turn_v __attribute__((vector_size(16)));
-typedef double turn_u __attribute__((vector_size(16), aligned(8), may_alias));
-enum { TURN = 2 };
-ST_INLINE void turn_block(turn_v r[TURN])
-{
-    turn_v a = __builtin_shufflevector(r[0], r[1], 0, 2), b = __builtin_shufflevector(r[0], r[1], 1, 3);
-    r[0] = a;
-    r[1] = b;
-}
+/* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks). 64 steps at a time, so that the
+ * part of the panel that is written stays in the first-level cache while the groups of lanes pass. */
+#if defined(__AVX512F__) && VEC_F64
+#    define turn_block transpose_pd8
+#elif defined(__AVX512F__)
+#    define turn_block transpose_ps16
+#elif defined(__AVX2__) && VEC_F64
+#    define turn_block transpose_pd4
+#elif defined(__AVX2__)
+#    define turn_block transpose_ps8
 #else
-    typedef float turn_v __attribute__((vector_size(16)));
-typedef float turn_u __attribute__((vector_size(16), aligned(4), may_alias));
-enum { TURN = 4 };
-ST_INLINE void turn_block(turn_v r[TURN])
-{
-    turn_v a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
-           b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    turn_v c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5),
-           d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
+#    define turn_block transpose_portable
 #endif
 
-static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k)
+    static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k)
 {
-    T *d = dst;
-    for (int64_t i = 0; i < w; i += TURN) {
-        int64_t p = 0, n = w - i < TURN ? w - i : TURN;
-        bool all = n == TURN;
-        for (int64_t x = i; x < i + n; x++) all = all && line[x];
-        if (all)
-            for (; p + TURN <= k; p += TURN) {
-                turn_v r[TURN];
-#pragma GCC unroll 4
-                for (int x = 0; x < TURN; x++) r[x] = *(const turn_u *)((const T *)line[i + x] + p);
+    enum { SLAB = 64 };
+    for (int64_t p0 = 0; p0 < k; p0 += SLAB) {
+        const int64_t p1 = p0 + SLAB < k ? p0 + SLAB : k;
+        for (int64_t i = 0; i < w; i += VL) {
+            const T *s[VL];
+            for (int x = 0; x < VL; x++)
+                s[x] = line[i + x < w ? i + x : i]; /* lanes past the last: any numbers, set below */
+            const int64_t n = w - i < VL ? w - i : VL;
+            T *d = (T *)dst + p0 * ldd + i;
+            for (int64_t p = p0; p < p1; p += VL, d += VL * ldd) {
+                V r[VL];
+                if (p + VL <= p1) {
+#pragma GCC unroll 16
+                    for (int x = 0; x < VL; x++) r[x] = v_load(s[x] + p);
+                } else {
+                    const MK mask = v_mask((int)(p1 - p));
+#pragma GCC unroll 16
+                    for (int x = 0; x < VL; x++) r[x] = v_loadm(mask, s[x] + p);
+                }
+                if (n < VL)
+                    for (int x = (int)n; x < VL; x++) r[x] = v_zero();
                 turn_block(r);
-#pragma GCC unroll 4
-                for (int x = 0; x < TURN; x++) *(turn_u *)(d + (p + x) * ldd + i) = r[x];
+                const int64_t rows = p1 - p < VL ? p1 - p : VL;
+                if (rows == VL) {
+#pragma GCC unroll 16
+                    for (int x = 0; x < VL; x++) v_store(d + x * ldd, r[x]);
+                } else {
+                    for (int64_t x = 0; x < rows; x++) v_store(d + x * ldd, r[x]);
+                }
             }
-        for (int64_t x = i; x < i + n; x++) {
-            const T *s = line[x];
-            for (int64_t y = p; y < k; y++) d[y * ldd + x] = s ? s[y] : 0;
         }
     }
 }

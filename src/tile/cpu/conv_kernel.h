@@ -29,7 +29,7 @@ typedef struct st_conv_call {
 } st_conv_call;
 typedef void (*st_conv_fn)(const st_conv_call *q);
 
-/* dst[p * ldd + i] = line[i][p] for p < k, i < w (w <= 16); a NULL line reads as zeros. Writes nothing else. */
+/* dst[p * ldd + i] = line[i][p] for p < k, i < w; lanes past w up to a whole vector become zeros. */
 typedef void (*st_conv_turn_fn)(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k);
 
 typedef struct st_conv_kernel {
