@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - the provider of windowed contractions: simplify the problem, say which forms fit it and what they would cost,
- * build the plan. Forms run in window_direct.c, window_taps.c and window_panel.c. */
+ * build the plan. Forms run in window_direct.c, window_taps.c, window_panel.c and window_padded.c. */
 #include "tile/window.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,12 +249,30 @@ static cost panel_cost(const st_contract *whole, const st_conv_kernel *k, double
     return (cost){us, 0, NULL};
 }
 
-static const char *const form_provider[] = {"conv_direct", "conv_taps", "conv_panel"};
-static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *,
-                                 double) = {direct_cost, taps_cost, panel_cost};
+static cost padded_cost(const st_contract *whole, const st_conv_kernel *k, double rate, bool taps)
+{
+    st_contract c = *whole;
+    const char *why;
+    const int64_t copy = st_win_pad_size(&c, taps, &why);
+    if (copy < 0) return (cost){0, 0, why};
+    st_tile_simplify(&c);
+    cost x = taps ? taps_cost(&c, k, rate) : direct_cost(&c, k, rate);
+    x.us += (double)copy * 0.4e-3 + 1;
+    return x;
+}
+static cost paddirect_cost(const st_contract *c, const st_conv_kernel *k, double rate)
+{
+    return padded_cost(c, k, rate, false);
+}
+static cost padtaps_cost(const st_contract *c, const st_conv_kernel *k, double rate)
+{
+    return padded_cost(c, k, rate, true);
+}
 
-static strata_status make(strata_handle *h, const st_problem *p, const st_kernel_row *row, int form,
-                          st_win_plan **out);
+static const char *const form_provider[] = {"conv_direct", "conv_taps", "conv_panel", "conv_paddirect",
+                                            "conv_padtaps"};
+static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *,
+                                 double) = {direct_cost, taps_cost, panel_cost, paddirect_cost, padtaps_cost};
 
 static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *out, int max, int form)
 {
@@ -290,7 +308,7 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
         x->us = (y.us + 0.3) * (c.bounds ? 1.0 : 1.25);
         st_win_plan *
             trial; /* the exact workspace is what the plan itself says; a plan that fails says why when it is built */
-        if (make(h, p, r, form, &trial)) continue;
+        if (st_win_make(h, p, r, form, &trial)) continue;
         x->workspace = trial->head.base.workspace;
         trial->head.base.destroy(&trial->head.base);
         free(trial);
@@ -301,7 +319,7 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
 {
     int n = 0;
-    for (int form = ST_WIN_DIRECT; form <= ST_WIN_PANEL; form++)
+    for (int form = ST_WIN_DIRECT; form < ST_WIN_FORMS; form++)
         n += enumerate_form(h, p, out + n, max - n, form);
     return n;
 }
@@ -317,6 +335,7 @@ static void destroy(strata_plan *plan)
     free(p->run);
     free(p->part_run);
     free(p->zeros);
+    st_win_pad_free(p->pad);
     st_contract_plan_destroy(plan);
 }
 
@@ -357,7 +376,7 @@ static void source_of_a(st_win_plan *p)
     }
 }
 
-static strata_status make(strata_handle *h, const st_problem *problem, const st_kernel_row *row, int form,
+strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_kernel_row *row, int form,
                           st_win_plan **out)
 {
     st_contract_plan *head;
@@ -398,10 +417,12 @@ static strata_status make(strata_handle *h, const st_problem *problem, const st_
             *(i < bound_axes ? &p->outer_rows : &p->free_rows) *= p->c.m.ax[i].len;
         source_of_b(p);
         s = st_win_taps_build(h, p);
-    } else {
+    } else if (form == ST_WIN_PANEL) {
         panel_order(&p->c);
         source_of_a(p);
         s = st_win_panel_build(h, p);
+    } else {
+        s = st_win_padded_build(h, p, problem, row);
     }
     if (s) {
         destroy(&head->base);
@@ -421,7 +442,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     while (strcmp(row->provider, form_provider[form]) != 0) form++;
     st_win_plan *p;
     *plan = NULL;
-    strata_status s = make(h, problem, row, form, &p);
+    strata_status s = st_win_make(h, problem, row, form, &p);
     if (s == STRATA_OK) *plan = &p->head.base;
     return s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.h - windowed contractions on the CPU: what convolutions run on.
  *
- * Three forms share the microkernel of cpu/conv_kernel.h:
+ * The forms share the microkernel of cpu/conv_kernel.h:
  *   direct  rows are pixels (m), read in place from the image; columns are n, B packed into panels once a call. Taps outside
  *           the image read a row of zeros through a table of addresses; inside, nothing but offsets changes between taps.
  *           (forward and data gradient where channels lie innermost)
@@ -9,13 +9,14 @@
  *           range is clipped to the image for each tap. Long sums are cut in pieces that the shape alone fixes. (weight gradient)
  *   panel   columns are m, packed into panels of pixels as they are needed; rows are n, read in place. Takes any strides and
  *           bounds. (images with pixels innermost; few pixels with large weights)
+ *   paddirect, padtaps  the first two on a padded copy of the image, for images of few channels
  * A plan works on a simplified copy of the problem: axes of length 1 dropped, neighbours merged, bounds that always hold dropped. */
 #ifndef ST_TILE_WINDOW_H
 #define ST_TILE_WINDOW_H
 #include "tile/contract.h"
 #include "tile/cpu/conv_kernel.h"
 
-enum { ST_WIN_DIRECT, ST_WIN_TAPS, ST_WIN_PANEL };
+enum { ST_WIN_DIRECT, ST_WIN_TAPS, ST_WIN_PANEL, ST_WIN_PADDIRECT, ST_WIN_PADTAPS, ST_WIN_FORMS };
 enum { ST_WIN_CHUNK = 240 }; /* most pixels of a task of the direct form */
 
 /* Lines of lanes (columns of a panel) x steps, read through axes; elements outside a bound are zero. */
@@ -31,6 +32,8 @@ typedef struct st_win_source {
         int lane, step; /* -1: absent */
     } bound[ST_BOUNDS];
 } st_win_source;
+
+typedef struct st_win_pad st_win_pad; /* window_padded.c */
 
 typedef struct st_win_plan {
     st_contract_plan head;
@@ -59,6 +62,8 @@ typedef struct st_win_plan {
     bool b_in_place;
     /* panel */
     int64_t row_split;
+    /* padded forms */
+    st_win_pad *pad;
 } st_win_plan;
 
 /* Copies lanes [l0, l0 + lanes) x steps [s0, s0 + steps) of a source into dst[step * pitch + lane], zeros up to `width` lanes. */
@@ -83,6 +88,18 @@ void st_win_block(const st_win_plan *p, int64_t total, int64_t j, int64_t *first
 void st_win_part(const st_win_plan *p, int64_t part, int64_t *k0, int64_t *k1);
 /* Runs tasks on the team, or on this thread when the plan's workspace does not serve so many. */
 void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us, st_task_fn fn, void *arg);
+
+/* window.c: a plan of one form for a problem, whatever its cost */
+strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_kernel_row *row, int form,
+                          st_win_plan **out);
+
+/* window_padded.c: the copy's size in elements for c, which is rewritten to read it; -1 with why when it does not fit */
+int64_t st_win_pad_size(st_contract *c, bool taps, const char **why);
+void st_win_pad_free(st_win_pad *d);
+strata_status st_win_padded_build(strata_handle *h, st_win_plan *p, const st_problem *problem,
+                                  const st_kernel_row *row);
+strata_status st_win_padded_run(strata_handle *h, const strata_plan *plan, void *const data[],
+                                const strata_run *r);
 
 strata_status st_win_direct_build(strata_handle *h, st_win_plan *p);
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p);
