@@ -3,7 +3,9 @@
 #include "runtime/handle.h"
 #include "support.h"
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 static void devices(void **state)
 {
@@ -192,6 +194,55 @@ static void default_handles(void **state)
     test_ok(mine, strata_trim(mine));
 }
 
+/* The team's size in a fresh process: this program again, with the variable set and on `processors` of those that it has. */
+static int threads_of(const char *value, int processors)
+{
+    char self[400], command[600], text[64] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = 0;
+    snprintf(command, sizeof command, "%s%s '%s' threads %d",
+             value ? "STRATA_THREADS=" : "env -u STRATA_THREADS", value ? value : "", self, processors);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof text, f));
+    assert_int_equal(pclose(f), 0);
+    return (int)strtol(text, NULL, 10);
+}
+
+static void size_of_the_team(void **state)
+{
+    (void)state;
+    int all = threads_of(NULL, 0);
+    cpu_set_t mask;
+    assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
+    assert_true(all >= 1 && all <= CPU_COUNT(&mask));
+    assert_int_equal(threads_of("3", 0), 3);
+    assert_int_equal(threads_of("1", 0), 1);
+    assert_int_equal(threads_of("100000", 0), 256);
+    assert_int_equal(threads_of("0", 0), all); /* nothing sensible: as if it were not set */
+    assert_int_equal(threads_of("-2", 0), all);
+    assert_int_equal(threads_of("many", 0), all);
+    assert_int_equal(threads_of(NULL, 1), 1); /* the mask of the process counts */
+}
+
+/* Started with a narrower mask, since the library looks when it is loaded. */
+static int say_threads(int processors, char **argv)
+{
+    cpu_set_t mask, few;
+    strata_device_info info;
+    if (processors && !sched_getaffinity(0, sizeof mask, &mask) && CPU_COUNT(&mask) > processors) {
+        CPU_ZERO(&few);
+        for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&few) < processors; i++)
+            if (CPU_ISSET(i, &mask)) CPU_SET(i, &few);
+        if (sched_setaffinity(0, sizeof few, &few)) return 1;
+        execv("/proc/self/exe", argv);
+        return 1;
+    }
+    if (strata_get_device_info(NULL, &info)) return 1;
+    return printf("%d\n", info.threads) < 0;
+}
+
 static void trace_by_call(void **state)
 {
     (void)state;
@@ -201,8 +252,9 @@ static void trace_by_call(void **state)
     test_ok(NULL, strata_set_trace(""));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3) return say_threads(atoi(argv[2]), argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices),
         cmocka_unit_test(no_handle),
@@ -210,6 +262,7 @@ int main(void)
         cmocka_unit_test(many_from_many_threads),
         cmocka_unit_test(default_handles),
         cmocka_unit_test(trace_by_call),
+        cmocka_unit_test(size_of_the_team),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
