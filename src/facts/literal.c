@@ -141,26 +141,24 @@ static void read_atom(reader *r, part *out)
         char s[2] = {c, 0};
         set_one(&out->exact, s);
     }
-    if (*r->p == '?') {
-        r->p++;
-        set *empty = calloc(1, sizeof *empty);
-        if (empty && out->exact.n >= 0) {
+    for (bool first = true; !r->failed && (*r->p == '?' || *r->p == '*' || *r->p == '+' || *r->p == '{');
+         first = false) {
+        char q = *r->p++;
+        if (q == '{') {
+            while (*r->p && *r->p != '}') r->p++;
+            if (*r->p) r->p++;
+        }
+        set *empty = q == '?' && first && out->exact.n >= 0 ? calloc(1, sizeof *empty) : NULL;
+        if (q == '+')
+            keep_better(&out->best, &out->exact);
+        else
+            out->best.n = 0;
+        if (empty) {
             set_one(empty, "");
             unite(&out->exact, empty);
+            free(empty);
         } else
             out->exact.n = -1;
-        free(empty);
-        out->best.n = 0;
-    } else if (*r->p == '*' || *r->p == '{') {
-        if (*r->p == '{')
-            while (*r->p && *r->p != '}') r->p++;
-        if (*r->p) r->p++;
-        out->exact.n = -1;
-        out->best.n = 0;
-    } else if (*r->p == '+') {
-        r->p++;
-        keep_better(&out->best, &out->exact);
-        out->exact.n = -1;
     }
 }
 

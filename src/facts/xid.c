@@ -2,7 +2,6 @@
 /* xid.c - the Xid lines of the NVIDIA kernel driver, in the forms of every driver generation (data/doctor/xid_formats.tsv). */
 #include "facts/facts.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct cursor {
@@ -73,7 +72,7 @@ static void read_process(cursor *c, st_xid *x)
     if (skip(c, "name=")) {
         const char *stop = find(c->p, c->end, ", ");
         if (!stop) stop = c->end;
-        if (*c->p != '<') copy(x->name, sizeof x->name, c->p, stop);
+        if (c->p < c->end && *c->p != '<') copy(x->name, sizeof x->name, c->p, stop);
         c->p = stop;
         skip(c, ", ");
     }
@@ -114,7 +113,10 @@ bool st_xid_next(const char **from, const char *end, st_xid *x)
         x->number = (int)v;
         *from = c.p;
         const char *cause = find(c.p, end, "caused by previous Xid ");
-        if (cause) x->caused_by = atoi(cause + 23);
+        if (cause) {
+            cursor number_at = {cause + 23, end};
+            if (number(&number_at, &v) && v < 10000) x->caused_by = (int)v;
+        }
         return true;
     }
     return false;
