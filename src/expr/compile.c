@@ -252,7 +252,7 @@ static void fuse(build *b)
         case ST_OP_ADD:
         case ST_OP_SUB: fuse_sum(b, n); break;
         case ST_OP_MUL:
-            for (int j = 0; j < 2; j++)
+            for (int j = 0; j < 2 && n->arg[0] != n->arg[1]; j++) /* a square may become part of a sum */
                 if (b->n[p = n->arg[j]].op == ST_OP_SUB && b->n[p].cls == n->cls && b->n[p].arg[0] >= 0 &&
                     take(b, n, ST_OP_SUBMUL, b->n[p].arg[0], b->n[p].arg[1], n->arg[1 - j], -1, -1))
                     break;

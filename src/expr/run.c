@@ -17,6 +17,8 @@ typedef struct frame {
     st_loc *L;
     uint16_t *dynamic;
     int ndynamic, elt;
+    bool swapped;
+    int64_t bc, br; /* columns and rows of a block */
     int64_t rows, cols, row0, col0, rowbuf_bytes;
     char *scratch;
 } frame;
@@ -26,7 +28,7 @@ static size_t round64(size_t n) { return (n + 63) & ~(size_t)63; }
 static void layout(st_expr *x)
 {
     st_caps c = st_expr_caps(x);
-    size_t at = 0;
+    size_t at = round64(sizeof(frame)); /* of a bound program */
     x->at.places = at, at += round64((size_t)c.places * sizeof(st_loc));
     x->at.dynamic = at, at += round64((size_t)c.places * sizeof(uint16_t));
     x->at.code = at, at += c.code;
@@ -148,11 +150,10 @@ static void fix_places(frame *f, int64_t pitch)
         case ST_AT_ARG_MN: l->rs = a->sm * size, l->cs = a->sn * size; break;
         case ST_AT_ARG_N: l->cs = a->sn * size; break;
         case ST_AT_ARG_M: l->rs = l->cs = a->sm * size; break;
-        case ST_AT_ARG_U: l->p = a->ptr; break;
         case ST_AT_ACC: l->p = f->scratch + x->at.accs + (size_t)p->index * ST_ACC_BYTES; break;
         default: break;
         }
-        if ((p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_M) || p->place == ST_AT_ROWBUF ||
+        if ((p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_U) || p->place == ST_AT_ROWBUF ||
             p->place >= ST_AT_INDEX_M)
             f->dynamic[f->ndynamic++] = (uint16_t)i;
     }
@@ -173,6 +174,7 @@ static void move_to(const frame *f, int64_t r, int64_t c)
         case ST_AT_ARG_MN: l->p = (char *)a->ptr + r * l->rs + c * l->cs; break;
         case ST_AT_ARG_N: l->p = (char *)a->ptr + c * l->cs; break;
         case ST_AT_ARG_M: l->p = (char *)a->ptr + r * l->rs; break;
+        case ST_AT_ARG_U: l->p = a->ptr; break;
         case ST_AT_ROWBUF:
             l->p = f->scratch + f->x->at.rowbufs + p->index * f->rowbuf_bytes + c * f->elt;
             break;
@@ -258,9 +260,9 @@ static int64_t balanced(int64_t total, int64_t most, int64_t unit)
 
 static int64_t pitch_of(const frame *f, int64_t cols) { return st_round_up(st_max64(cols, 1) * f->elt, 64); }
 
-static void columns_outside(frame *f, int64_t bc, int64_t br)
+static void columns_outside(const frame *f)
 {
-    fix_places(f, pitch_of(f, bc));
+    const int64_t bc = f->bc, br = f->br;
     bool red = f->c->key.mode == ST_MODE_COLS;
     move_to(f, 0, 0);
     run_shape(f, &f->c->phase[0], ST_CLS_U, 1, 1, true);
@@ -337,28 +339,60 @@ static bool better_swapped(const st_expr *x, const st_expr_arg *a, int64_t rows,
     return rows > 1 && (along_m || cols == 1);
 }
 
+static void turn(const st_expr *x, const st_expr_arg *args, st_expr_arg *turned)
+{
+    for (int i = 0; i < x->nvars; i++) {
+        turned[i] = args[i];
+        turned[i].sm = args[i].sn, turned[i].sn = args[i].sm;
+        if (args[i].type < 0) turned[i].type = ST_EXPR_INDEX_M + ST_EXPR_INDEX_N - args[i].type;
+    }
+}
+
+static void map_on(frame *f, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0, int64_t col0)
+{
+    f->args = args;
+    f->rows = rows, f->cols = cols, f->row0 = row0, f->col0 = col0;
+    if (f->swapped) f->rows = cols, f->cols = rows, f->row0 = col0, f->col0 = row0;
+}
+
+/* compiles and places everything but the arguments' own memory; cut: blocks may be longer than one row's part */
+static void map_prepare(frame *f, bool one_row)
+{
+    const st_expr *x = f->x;
+    if (one_row && f->rows > 1 && one_run(x, f->args, f->cols)) f->cols *= f->rows, f->rows = 1;
+    begin(f, ST_MODE_MAP, true, f->swapped);
+    f->bc = balanced(f->cols, elements(f, ST_BLOCK_BYTES), 64 / f->elt);
+    f->br = st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(f, f->bc)));
+    fix_places(f, pitch_of(f, f->bc));
+}
+
 void st_expr_map(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,
                  int64_t col0, void *scratch)
 {
     if (rows <= 0 || cols <= 0 || x->reductions || x->matmul) return;
-    frame f = {
-        .x = x, .args = args, .rows = rows, .cols = cols, .row0 = row0, .col0 = col0, .scratch = scratch};
+    frame f = {.x = x, .scratch = scratch, .swapped = better_swapped(x, args, rows, cols)};
     st_expr_arg turned[ST_EXPR_VARS];
-    bool swapped = better_swapped(x, args, rows, cols);
-    if (swapped) {
-        for (int i = 0; i < x->nvars; i++) {
-            turned[i] = args[i];
-            turned[i].sm = args[i].sn, turned[i].sn = args[i].sm;
-            if (args[i].type < 0) turned[i].type = ST_EXPR_INDEX_M + ST_EXPR_INDEX_N - args[i].type;
-        }
-        f.args = turned;
-        f.rows = cols, f.cols = rows, f.row0 = col0, f.col0 = row0;
-    }
-    if (f.rows > 1 && one_run(x, f.args, f.cols)) f.cols *= f.rows, f.rows = 1;
-    begin(&f, ST_MODE_MAP, true, swapped);
-    int64_t block = elements(&f, ST_BLOCK_BYTES), bc = balanced(f.cols, block, 64 / f.elt);
-    int64_t br = st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(&f, bc)));
-    columns_outside(&f, bc, br);
+    if (f.swapped) turn(x, args, turned);
+    map_on(&f, f.swapped ? turned : args, rows, cols, row0, col0);
+    map_prepare(&f, true);
+    columns_outside(&f);
+}
+
+void st_expr_bind(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, void *scratch)
+{
+    frame *f = scratch;
+    *f = (frame){.x = x, .scratch = scratch};
+    map_on(f, args, st_max64(rows, 1), st_max64(cols, 1), 0, 0);
+    map_prepare(f, false);
+}
+
+void st_expr_map_bound(const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0, int64_t col0,
+                       void *scratch)
+{
+    frame *f = scratch;
+    if (rows <= 0 || cols <= 0 || f->x->reductions || f->x->matmul) return;
+    map_on(f, args, rows, cols, row0, col0);
+    columns_outside(f);
 }
 
 size_t st_expr_rows_scratch(const st_expr *x, int64_t cols)
@@ -393,11 +427,12 @@ void st_expr_cols(const st_expr *x, const st_expr_arg *args, int64_t rows, int64
     frame f = {.x = x, .args = args, .rows = rows, .cols = cols, .col0 = col0, .scratch = scratch};
     f.elt = x->f64 ? 8 : 4;
     /* blocks of at most 1 KiB a row; rows in whole groups */
-    int64_t bc = balanced(cols, elements(&f, ST_SLOT_USED / ST_COLS_GROUP), 64 / f.elt);
-    int64_t br = st_max64(1, ST_BLOCK_BYTES / pitch_of(&f, bc) / ST_COLS_GROUP) * ST_COLS_GROUP;
-    br = st_min64(br, ST_ROWS_MAX);
-    begin(&f, ST_MODE_COLS, rows <= br, false);
-    columns_outside(&f, bc, br);
+    f.bc = balanced(cols, elements(&f, ST_SLOT_USED / ST_COLS_GROUP), 64 / f.elt);
+    f.br = st_max64(1, ST_BLOCK_BYTES / pitch_of(&f, f.bc) / ST_COLS_GROUP) * ST_COLS_GROUP;
+    f.br = st_min64(f.br, ST_ROWS_MAX);
+    begin(&f, ST_MODE_COLS, rows <= f.br, false);
+    fix_places(&f, pitch_of(&f, f.bc));
+    columns_outside(&f);
 }
 
 void st_expr_all(const st_expr *x, const st_expr_arg *args, int64_t rows, int64_t cols, int64_t row0,

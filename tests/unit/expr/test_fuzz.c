@@ -577,7 +577,12 @@ static void one(uint64_t seed, double *arena)
         for (int twice = 0; twice < 2; twice++) { /* compiled, then from the cache */
             if (twice)
                 for (int i = 0; i < inputs; i++) memcpy(f->v[i].buf, f->v[i].want, f->v[i].bytes);
-            if (mode == MAP) st_expr_map(x, args, f->rows, f->cols, f->row0, f->col0, scratch);
+            if (mode == MAP && twice) { /* bound for another size */
+                st_expr_bind(x, args, test_int(&f->r, 1, f->rows + 3), test_int(&f->r, 1, f->cols + 3),
+                             scratch);
+                st_expr_map_bound(args, f->rows, f->cols, f->row0, f->col0, scratch);
+            } else if (mode == MAP)
+                st_expr_map(x, args, f->rows, f->cols, f->row0, f->col0, scratch);
             if (mode == ROWS) st_expr_rows(x, args, f->rows, f->cols, f->row0, scratch);
             if (mode == COLS) st_expr_cols(x, args, f->rows, f->cols, f->col0, scratch);
             if (mode == ALL) st_expr_all(x, args, f->rows, f->cols, f->row0, f->col0, scratch);
