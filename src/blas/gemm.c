@@ -13,75 +13,93 @@
 
 static const strata_gemm_options no_options;
 
-static strata_status check_dims(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B, const strata_tensor *C)
+static strata_status check_dims(strata_handle *h, const char *who, const strata_tensor *A,
+                                const strata_tensor *B, const strata_tensor *C)
 {
     st_err *e = &h->err;
     const strata_tensor *t[] = {A, B, C};
     const char *name[] = {"A", "B", "C"};
     for (int i = 0; i < 3; i++)
         if (t[i]->rank < 2)
-            return st_fail(e, STRATA_ERROR_SHAPE, "%s: %s has rank %d; a matrix has rank 2, a batch of matrices one more for every batch dim",
-                           who, name[i], t[i]->rank);
-    int64_t m = A->dim[A->rank - 2], k = A->dim[A->rank - 1], kb = B->dim[B->rank - 2], n = B->dim[B->rank - 1];
+            return st_fail(
+                e, STRATA_ERROR_SHAPE,
+                "%s: %s has rank %d; a matrix has rank 2, a batch of matrices one more for every batch dim",
+                who, name[i], t[i]->rank);
+    int64_t m = A->dim[A->rank - 2], k = A->dim[A->rank - 1], kb = B->dim[B->rank - 2],
+            n = B->dim[B->rank - 1];
     int64_t cm = C->dim[C->rank - 2], cn = C->dim[C->rank - 1];
     char da[64], db[64], dc[64];
     snprintf(da, sizeof da, "%lldx%lld", (long long)m, (long long)k);
     snprintf(db, sizeof db, "%lldx%lld", (long long)kb, (long long)n);
     snprintf(dc, sizeof dc, "%lldx%lld", (long long)cm, (long long)cn);
     if (k != kb) {
-        const char *hint = k == n ? " Did you mean strata_transpose(B)?" : m == kb ? " Did you mean strata_transpose(A)?" : "";
-        return st_fail(e, STRATA_ERROR_SHAPE, "%s: A is %s and B is %s: A's columns (%lld) and B's rows (%lld) must agree.%s", who, da, db,
-                       (long long)k, (long long)kb, hint);
+        const char *hint = k == n    ? " Did you mean strata_transpose(B)?"
+                           : m == kb ? " Did you mean strata_transpose(A)?"
+                                     : "";
+        return st_fail(e, STRATA_ERROR_SHAPE,
+                       "%s: A is %s and B is %s: A's columns (%lld) and B's rows (%lld) must agree.%s", who,
+                       da, db, (long long)k, (long long)kb, hint);
     }
     if (cm != m || cn != n) {
         const char *hint = cm == n && cn == m ? " Did you mean strata_transpose(C)?" : "";
-        return st_fail(e, STRATA_ERROR_SHAPE, "%s: A is %s and B is %s, so C must be %lldx%lld, but it is %s.%s", who, da, db, (long long)m,
-                       (long long)n, dc, hint);
+        return st_fail(e, STRATA_ERROR_SHAPE,
+                       "%s: A is %s and B is %s, so C must be %lldx%lld, but it is %s.%s", who, da, db,
+                       (long long)m, (long long)n, dc, hint);
     }
     return STRATA_OK;
 }
 
 /* Batch dims of A and B against C's, right-aligned; a dim of 1 or a missing one repeats. */
-static strata_status check_batch(strata_handle *h, const char *who, const char *name, const strata_tensor *t, const strata_tensor *C)
+static strata_status check_batch(strata_handle *h, const char *who, const char *name, const strata_tensor *t,
+                                 const strata_tensor *C)
 {
     if (t->rank > C->rank)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE, "%s: %s has %d batch dims and C has %d: C must have every batch dim", who, name,
+        return st_fail(&h->err, STRATA_ERROR_SHAPE,
+                       "%s: %s has %d batch dims and C has %d: C must have every batch dim", who, name,
                        t->rank - 2, C->rank - 2);
     for (int d = 0; d < t->rank - 2; d++) {
         int64_t want = C->dim[C->rank - t->rank + d], got = t->dim[d];
         if (got != want && got != 1)
-            return st_fail(&h->err, STRATA_ERROR_SHAPE, "%s: %s is %s and C is %s: batch dim %d of %s is %lld, but C's is %lld (1 would repeat)",
-                           who, name, ST_DIMS(*t), ST_DIMS(*C), d, name, (long long)got, (long long)want);
+            return st_fail(
+                &h->err, STRATA_ERROR_SHAPE,
+                "%s: %s is %s and C is %s: batch dim %d of %s is %lld, but C's is %lld (1 would repeat)", who,
+                name, ST_DIMS(*t), ST_DIMS(*C), d, name, (long long)got, (long long)want);
     }
     return STRATA_OK;
 }
 
-static strata_status check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B, const strata_tensor *C,
-                           const strata_gemm_options *o, bool addresses)
+static strata_status check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
+                           const strata_tensor *C, const strata_gemm_options *o, bool addresses)
 {
     st_err *e = &h->err;
     strata_status s;
     for (int i = 0; i < ST_COUNT(o->reserved); i++)
         if (o->reserved[i])
-            return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: reserved words of strata_gemm_options are not zero; start from {0}", who);
-    if ((s = st_tensor_check(e, who, "A", A)) || (s = st_tensor_check(e, who, "B", B)) || (s = st_tensor_check_output(e, who, "C", C)))
+            return st_fail(e, STRATA_ERROR_ARGUMENT,
+                           "%s: reserved words of strata_gemm_options are not zero; start from {0}", who);
+    if ((s = st_tensor_check(e, who, "A", A)) || (s = st_tensor_check(e, who, "B", B)) ||
+        (s = st_tensor_check_output(e, who, "C", C)))
         return s;
-    const strata_tensor *t[] = {A, B, C};
-    const char *name[] = {"A", "B", "C"};
-    for (int i = 0; i < 3; i++)
-        if (t[i]->flags)
-            return st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: %s has flags 0x%x; plain strided views are supported", who, name[i], t[i]->flags);
+    const strata_tensor *t[] = {A, B};
+    const char *name[] = {"A", "B"};
     if (A->type != B->type || A->type != C->type || (A->type != STRATA_F32 && A->type != STRATA_F64))
-        return st_fail(e, STRATA_ERROR_TYPE, "%s: A is %s, B is %s and C is %s; supported are f32 x f32 into f32 and f64 x f64 into f64", who,
-                       strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type), strata_type_name((strata_type)C->type));
-    if ((s = check_dims(h, who, A, B, C)) || (s = check_batch(h, who, "A", A, C)) || (s = check_batch(h, who, "B", B, C))) return s;
+        return st_fail(
+            e, STRATA_ERROR_TYPE,
+            "%s: A is %s, B is %s and C is %s; supported are f32 x f32 into f32 and f64 x f64 into f64", who,
+            strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
+            strata_type_name((strata_type)C->type));
+    if ((s = check_dims(h, who, A, B, C)) || (s = check_batch(h, who, "A", A, C)) ||
+        (s = check_batch(h, who, "B", B, C)))
+        return s;
     if (C->rank - 2 > ST_AXES)
-        return st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: C has %d batch dims; at most %d are supported (strata_reshape may join some)", who,
-                       C->rank - 2, ST_AXES);
+        return st_fail(e, STRATA_ERROR_UNSUPPORTED,
+                       "%s: C has %d batch dims; at most %d are supported (strata_reshape may join some)",
+                       who, C->rank - 2, ST_AXES);
     if (addresses)
         for (int i = 0; i < 2; i++)
             if (st_tensor_overlap(t[i], C))
-                return st_fail(e, STRATA_ERROR_ALIAS, "%s: C overlaps %s in memory; the product needs a C of its own", who, name[i]);
+                return st_fail(e, STRATA_ERROR_ALIAS,
+                               "%s: C overlaps %s in memory; the product needs a C of its own", who, name[i]);
     return STRATA_OK;
 }
 
@@ -107,32 +125,35 @@ static void describe(const strata_tensor *A, const strata_tensor *B, const strat
 }
 
 /* One operand of the epilogue: its strides along m, n and the batch dims of C. */
-static strata_status bind_operand(strata_handle *h, const char *who, const strata_tensor *C, const strata_operand *x, st_index index,
-                                  st_epi_operand *e)
+static strata_status bind_operand(strata_handle *h, const char *who, const strata_tensor *C,
+                                  const strata_operand *x, st_index index, st_epi_operand *e)
 {
     const strata_tensor *t = &x->tensor;
     const int64_t m = C->dim[C->rank - 2], n = C->dim[C->rank - 1];
-    memset(e, 0, sizeof *e);
-    memcpy(e->name, x->name, strlen(x->name));
-    e->type = t->type;
     if (index != ST_INDEX_NONE) {
         int64_t len = index == ST_INDEX_M ? m : n;
         if (t->rank != 1 || t->dim[0] != len)
-            return st_fail(&h->err, STRATA_ERROR_SHAPE, "%s: the epilogue writes %s[%c], so %s must have rank 1 and %lld elements; it is %s", who,
-                           x->name, index == ST_INDEX_M ? 'm' : 'n', x->name, (long long)len, t->rank ? ST_DIMS(*t) : "one element (rank 0)");
+            return st_fail(
+                &h->err, STRATA_ERROR_SHAPE,
+                "%s: the epilogue writes %s[%c], so %s must have rank 1 and %lld elements; it is %s", who,
+                x->name, index == ST_INDEX_M ? 'm' : 'n', x->name, (long long)len,
+                t->rank ? ST_DIMS(*t) : "one element (rank 0)");
         (index == ST_INDEX_M ? e->sm : e->sn)[0] = t->stride[0];
         return STRATA_OK;
     }
     if (t->rank == 0) return STRATA_OK;
     if (t->rank == 1)
         return st_fail(&h->err, STRATA_ERROR_SHAPE,
-                       "%s: the epilogue's operand %s has rank 1 (%lld elements); write %s[m] (one a row of C) or %s[n] (one a column)", who,
-                       x->name, (long long)t->dim[0], x->name, x->name);
+                       "%s: the epilogue's operand %s has rank 1 (%lld elements); write %s[m] (one a row of "
+                       "C) or %s[n] (one a column)",
+                       who, x->name, (long long)t->dim[0], x->name, x->name);
     bool fits = t->rank <= C->rank;
-    for (int d = 0; fits && d < t->rank; d++) fits = t->dim[d] == C->dim[C->rank - t->rank + d] || t->dim[d] == 1;
+    for (int d = 0; fits && d < t->rank; d++)
+        fits = t->dim[d] == C->dim[C->rank - t->rank + d] || t->dim[d] == 1;
     if (!fits)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE, "%s: the epilogue's operand %s is %s, which does not broadcast to C (%s)", who, x->name,
-                       ST_DIMS(*t), ST_DIMS(*C));
+        return st_fail(&h->err, STRATA_ERROR_SHAPE,
+                       "%s: the epilogue's operand %s is %s, which does not broadcast to C (%s)", who,
+                       x->name, ST_DIMS(*t), ST_DIMS(*C));
     int r = t->rank;
     e->sm[0] = t->dim[r - 2] != 1 ? t->stride[r - 2] : 0;
     e->sn[0] = t->dim[r - 1] != 1 ? t->stride[r - 1] : 0;
@@ -140,8 +161,10 @@ static strata_status bind_operand(strata_handle *h, const char *who, const strat
     return STRATA_OK;
 }
 
-static strata_status check_output_operand(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
-                                          const strata_tensor *C, const strata_gemm_options *o, const strata_operand *x, bool addresses)
+static strata_status check_output_operand(strata_handle *h, const char *who, const strata_tensor *A,
+                                          const strata_tensor *B, const strata_tensor *C,
+                                          const strata_gemm_options *o, const strata_operand *x,
+                                          bool addresses)
 {
     const strata_tensor *t = &x->tensor;
     strata_status s = st_tensor_check_output(&h->err, who, x->name, t);
@@ -149,67 +172,95 @@ static strata_status check_output_operand(strata_handle *h, const char *who, con
     bool full = t->rank == C->rank;
     for (int d = 0; full && d < t->rank; d++) full = t->dim[d] == C->dim[d];
     if (!full)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE, "%s: the epilogue writes %s, so it must have C's dims (%s); it is %s", who, x->name,
+        return st_fail(&h->err, STRATA_ERROR_SHAPE,
+                       "%s: the epilogue writes %s, so it must have C's dims (%s); it is %s", who, x->name,
                        ST_DIMS(*C), t->rank ? ST_DIMS(*t) : "one element (rank 0)");
     if (!addresses) return STRATA_OK;
     const char *hit = st_tensor_overlap(t, A) ? "A" : st_tensor_overlap(t, B) ? "B" : NULL;
     for (const strata_operand *y = o->operands; !hit && y->name; y++)
         if (y != x && st_tensor_overlap(t, &y->tensor) && !st_tensor_same_view(t, &y->tensor)) hit = y->name;
-    if (hit) return st_fail(&h->err, STRATA_ERROR_ALIAS, "%s: the epilogue's output %s overlaps %s in memory", who, x->name, hit);
+    if (hit)
+        return st_fail(&h->err, STRATA_ERROR_ALIAS, "%s: the epilogue's output %s overlaps %s in memory", who,
+                       x->name, hit);
     return STRATA_OK;
 }
 
-/* Parses the epilogue, checks its operands against C, adds them to the description and their addresses to data[3..]. */
-static strata_status add_epilogue(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B, const strata_tensor *C,
+/* How the text uses a name, by its letters alone: the expression is parsed when a plan is made, not on every call. */
+typedef struct st_use {
+    bool used, written;
+    st_index index;
+} st_use;
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+static const char *skip_spaces(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\n') p++;
+    return p;
+}
+
+static st_use find_use(const char *text, const char *name)
+{
+    st_use u = {0};
+    size_t len = strlen(name);
+    for (const char *p = text; (p = strstr(p, name)); p += len) {
+        if ((p > text && is_letter(p[-1])) || is_letter(p[len])) continue;
+        u.used = true;
+        const char *q = skip_spaces(p + len);
+        if (*q == '[') {
+            q = skip_spaces(q + 1);
+            u.index = *q == 'm' ? ST_INDEX_M : *q == 'n' ? ST_INDEX_N : u.index;
+            while (*q && *q != ']') q++;
+            q = skip_spaces(q + (*q == ']'));
+        }
+        if (q[0] == '=' && q[1] != '=') u.written = true;
+    }
+    return u;
+}
+
+/* Checks the epilogue's operands against C, adds them to the description and their addresses to data[3..]. What else can be
+ * wrong with the text is found where it is parsed. */
+static strata_status add_epilogue(strata_handle *h, const char *who, const strata_tensor *A,
+                                  const strata_tensor *B, const strata_tensor *C,
                                   const strata_gemm_options *o, bool addresses, st_contract *c, void **data)
 {
     st_err *e = &h->err;
-    const char *names[ST_EPI_OPERANDS + 3] = {"acc", "out"};
     int n = 0;
     for (const strata_operand *x = o->operands; x && x->name; x++, n++) {
         if (n == ST_EPI_OPERANDS)
-            return st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: the epilogue has more than %d operands", who, ST_EPI_OPERANDS);
-        if (strlen(x->name) >= ST_EXPR_NAME)
-            return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the operand name '%s' is longer than %d characters", who, x->name, ST_EXPR_NAME - 1);
+            return st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: the epilogue has more than %d operands", who,
+                           ST_EPI_OPERANDS);
+        if (!x->name[0] || strlen(x->name) >= ST_EXPR_NAME)
+            return st_fail(e, STRATA_ERROR_ARGUMENT,
+                           "%s: the operand name '%s' has no letters or more than %d", who, x->name,
+                           ST_EXPR_NAME - 1);
         if (!strcmp(x->name, "acc") || !strcmp(x->name, "out"))
-            return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: '%s' is the epilogue's own name for %s; call the operand something else", who, x->name,
-                           x->name[0] == 'a' ? "the product" : "C");
-        names[2 + n] = x->name;
-    }
-    st_expr *x;
-    strata_status s = st_expr_parse(e, who, o->epilogue, names, C->type == STRATA_F64, &x);
-    if (s) return s;
-    const st_expr_var *vars;
-    st_expr_vars(x, &vars);
-    int out = st_expr_find(x, "out"), acc = st_expr_find(x, "acc");
-    if (st_expr_reductions(x) || st_expr_has_matmul(x))
-        s = st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: the epilogue '%s' holds a %s; it may only map elements", who, o->epilogue,
-                    st_expr_reductions(x) ? "reduction" : "product (@)");
-    else if (out < 0 || !vars[out].output)
-        s = st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the epilogue '%s' never writes out, the value for C", who, o->epilogue);
-    else if (acc >= 0 && vars[acc].output)
-        s = st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the epilogue writes acc, which is the product; out is the value for C", who);
-    else if (vars[out].input)
-        s = st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the epilogue reads out before it is written; beta brings C's old value into acc", who);
-    for (int i = 0; !s && i < n; i++) {
-        const strata_operand *op = &o->operands[i];
-        int v = st_expr_find(x, op->name);
-        s = st_tensor_check(e, who, op->name, &op->tensor);
-        if (!s && op->tensor.flags) s = st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: %s has flags; plain strided views are supported", who, op->name);
-        if (!s) s = bind_operand(h, who, C, op, v >= 0 ? vars[v].index : ST_INDEX_NONE, &c->epi[i]);
-        if (!s && v >= 0 && vars[v].output) s = check_output_operand(h, who, A, B, C, o, op, addresses);
-        if (!s && addresses && st_tensor_overlap(&op->tensor, C))
-            s = st_fail(e, STRATA_ERROR_ALIAS, "%s: C overlaps the epilogue's operand %s in memory; beta = 1 adds C's old value", who, op->name);
-        data[3 + i] = op->tensor.data;
+            return st_fail(e, STRATA_ERROR_ARGUMENT,
+                           "%s: '%s' is the epilogue's own name for %s; call the operand something else", who,
+                           x->name, x->name[0] == 'a' ? "the product" : "C");
+        strata_status s = st_tensor_check(e, who, x->name, &x->tensor);
+        if (s) return s;
+        st_use use = find_use(o->epilogue, x->name);
+        st_epi_operand *op = &c->epi[n];
+        memcpy(op->name, x->name, strlen(x->name));
+        op->type = x->tensor.type;
+        if (use.used && (s = bind_operand(h, who, C, x, use.index, op))) return s;
+        if (use.written && (s = check_output_operand(h, who, A, B, C, o, x, addresses))) return s;
+        if (addresses && st_tensor_overlap(&x->tensor, C))
+            return st_fail(e, STRATA_ERROR_ALIAS,
+                           "%s: C overlaps the epilogue's operand %s in memory; beta = 1 adds C's old value",
+                           who, x->name);
+        data[3 + n] = x->tensor.data;
     }
     c->epi_operands = n;
-    st_expr_free(x);
-    return s;
+    return STRATA_OK;
 }
 
-static strata_status full(strata_handle *h, const strata_scalar *alpha, const strata_tensor *A, const strata_tensor *B,
-                          const strata_scalar *beta, const strata_tensor *C, const strata_gemm_options *o, const strata_choice *choice,
-                          strata_plan **plan)
+static strata_status full(strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
+                          const strata_tensor *B, const strata_scalar *beta, const strata_tensor *C,
+                          const strata_gemm_options *o, const strata_choice *choice, strata_plan **plan)
 {
     const char *who = plan ? "strata_gemm_plan" : WHO;
     uint64_t t0 = st_trace_begin();
@@ -217,13 +268,16 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     if (!o) o = &no_options;
     if ((s = check(h, who, A, B, C, o, !plan))) return s;
     double va, vb, im;
-    if (!st_scalar_value(&h->err, who, "alpha", *alpha, &va, &im) || !st_scalar_value(&h->err, who, "beta", *beta, &vb, &im)) return h->err.status;
+    if (!st_scalar_value(&h->err, who, "alpha", *alpha, &va, &im) ||
+        !st_scalar_value(&h->err, who, "beta", *beta, &vb, &im))
+        return h->err.status;
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
     describe(A, B, C, &c);
     if (o->epilogue && (s = add_epilogue(h, who, A, B, C, o, !plan, &c, data))) return s;
     if (!o->epilogue && o->operands && o->operands[0].name)
-        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: operands (the first is '%s') without an epilogue that reads them", who,
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                       "%s: operands (the first is '%s') without an epilogue that reads them", who,
                        o->operands[0].name);
     if (plan) return st_tile_plan(h, who, &c, o->epilogue, va, vb, choice, plan);
     s = st_tile_contract(h, who, &c, o->epilogue, va, vb, data);
@@ -232,8 +286,8 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
         strata_tensor_describe(*A, ta, sizeof ta);
         strata_tensor_describe(*B, tb, sizeof tb);
         strata_tensor_describe(*C, tc, sizeof tc);
-        st_trace_end(t0, "blas", WHO, "A %s, B %s, C %s, alpha %g, beta %g%s%s", ta, tb, tc, va, vb, o->epilogue ? ", epilogue " : "",
-                     o->epilogue ? o->epilogue : "");
+        st_trace_end(t0, "blas", WHO, "A %s, B %s, C %s, alpha %g, beta %g%s%s", ta, tb, tc, va, vb,
+                     o->epilogue ? ", epilogue " : "", o->epilogue ? o->epilogue : "");
     }
     return s;
 }
@@ -243,7 +297,8 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
 ST_INLINE bool plainly_fine(const strata_tensor *A, const strata_tensor *B, const strata_tensor *C)
 {
     const int64_t m = C->dim[0], n = C->dim[1], k = A->dim[1];
-    if ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type)) return false;
+    if ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type))
+        return false;
     if (A->flags | A->error | B->flags | B->error | C->flags | C->error) return false;
     if (A->reserved | B->reserved | C->reserved) return false;
     if ((uint64_t)(m - 1) >= 4096 || (uint64_t)(n - 1) >= 4096 || (uint64_t)(k - 1) >= 4096) return false;
@@ -254,23 +309,26 @@ ST_INLINE bool plainly_fine(const strata_tensor *A, const strata_tensor *B, cons
     if ((uint64_t)(sa[0] | sa[1] | sb[0] | sb[1] | sc[0] | sc[1]) >> 32) return false;
     if (!((sc[1] == 1 && (sc[0] >= n || m == 1)) || (sc[0] == 1 && (sc[1] >= m || n == 1)))) return false;
     const int64_t es = C->type == STRATA_F64 ? 8 : 4;
-    const char *a = A->data, *b = B->data, *c = C->data, *c1 = c + ((m - 1) * sc[0] + (n - 1) * sc[1] + 1) * es;
+    const char *a = A->data, *b = B->data, *c = C->data,
+               *c1 = c + ((m - 1) * sc[0] + (n - 1) * sc[1] + 1) * es;
     if (c < a + ((m - 1) * sa[0] + (k - 1) * sa[1] + 1) * es && a < c1) return false;
     return !(c < b + ((k - 1) * sb[0] + (n - 1) * sb[1] + 1) * es && b < c1);
 }
 
-strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B, strata_scalar beta, strata_tensor C,
-                          const strata_gemm_options *o)
+strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
+                          strata_scalar beta, strata_tensor C, const strata_gemm_options *o)
 {
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr) && plainly_fine(&A, &B, &C) &&
-        !atomic_load_explicit(&st_trace_on, memory_order_relaxed)) {
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr) &&
+        plainly_fine(&A, &B, &C) && !atomic_load_explicit(&st_trace_on, memory_order_relaxed)) {
         if (C.type == STRATA_F32 &&
-            st_tile_gemm_small_f32(C.dim[0], C.dim[1], A.dim[1], (float)alpha.re, A.data, A.stride[0], A.stride[1], B.data, B.stride[0],
-                                   B.stride[1], (float)beta.re, C.data, C.stride[0], C.stride[1]))
+            st_tile_gemm_small_f32(C.dim[0], C.dim[1], A.dim[1], (float)alpha.re, A.data, A.stride[0],
+                                   A.stride[1], B.data, B.stride[0], B.stride[1], (float)beta.re, C.data,
+                                   C.stride[0], C.stride[1]))
             return STRATA_OK;
         if (C.type == STRATA_F64 &&
-            st_tile_gemm_small_f64(C.dim[0], C.dim[1], A.dim[1], alpha.re, A.data, A.stride[0], A.stride[1], B.data, B.stride[0], B.stride[1],
-                                   beta.re, C.data, C.stride[0], C.stride[1]))
+            st_tile_gemm_small_f64(C.dim[0], C.dim[1], A.dim[1], alpha.re, A.data, A.stride[0], A.stride[1],
+                                   B.data, B.stride[0], B.stride[1], beta.re, C.data, C.stride[0],
+                                   C.stride[1]))
             return STRATA_OK;
     }
     strata_status s = st_handle_check(h, WHO);
@@ -278,12 +336,14 @@ strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A
     return full(h, &alpha, &A, &B, &beta, &C, o, NULL, NULL);
 }
 
-strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B, strata_scalar beta, strata_tensor C,
-                               const strata_gemm_options *o, const strata_choice *choice, strata_plan **plan)
+strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
+                               strata_scalar beta, strata_tensor C, const strata_gemm_options *o,
+                               const strata_choice *choice, strata_plan **plan)
 {
     strata_status s = st_handle_check(h, "strata_gemm_plan");
     if (s) return s;
-    if (!plan) return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_gemm_plan: the address for the plan is NULL");
+    if (!plan)
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_gemm_plan: the address for the plan is NULL");
     *plan = NULL;
     /* a plan is for shapes: tensors without an address are as good */
     static char nowhere;

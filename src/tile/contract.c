@@ -39,7 +39,8 @@ double st_contract_peak(const st_cpu *cpu, int type)
     return f * 3000.0 / (type == STRATA_F64 ? 2 : 1);
 }
 
-strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r, double *alpha, double *beta)
+strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                  double *alpha, double *beta)
 {
     *alpha = p->alpha;
     *beta = p->beta;
@@ -69,8 +70,14 @@ void st_contract_plan_destroy(strata_plan *p)
 
 static const char *layout_word(const st_axes *rows, const st_axes *cols, int which)
 {
-    const st_axis *r = &rows->ax[rows->count ? rows->count - 1 : 0], *c = &cols->ax[cols->count ? cols->count - 1 : 0];
-    int64_t rs = which == 'a' ? r->a : which == 'b' ? r->b : r->c, cs = which == 'a' ? c->a : which == 'b' ? c->b : c->c;
+    const st_axis *r = &rows->ax[rows->count ? rows->count - 1 : 0],
+                  *c = &cols->ax[cols->count ? cols->count - 1 : 0];
+    int64_t rs = which == 'a'   ? r->a
+                 : which == 'b' ? r->b
+                                : r->c,
+            cs = which == 'a'   ? c->a
+                 : which == 'b' ? c->b
+                                : c->c;
     if (cols->count == 0 || cs == 1) return "row";
     return rows->count == 0 || rs == 1 ? "col" : "strided";
 }
@@ -80,13 +87,42 @@ static void write_title(strata_plan *p, const st_contract *c)
     char batch[32] = "";
     int64_t items = st_axes_len(&c->batch);
     if (items != 1) snprintf(batch, sizeof batch, "%lld x ", (long long)items);
-    snprintf(p->title, sizeof p->title, "%s %s %s%lldx%lldx%lld, A %s, B %s, C %s%s", c->bounds ? "windowed product" : "gemm",
-             strata_type_name((strata_type)c->tc), batch, (long long)st_axes_len(&c->m), (long long)st_axes_len(&c->n),
-             (long long)st_axes_len(&c->k), layout_word(&c->m, &c->k, 'a'), layout_word(&c->k, &c->n, 'b'),
-             layout_word(&c->m, &c->n, 'c'), p->operands > 3 ? ", epilogue with operands" : "");
+    snprintf(p->title, sizeof p->title, "%s %s %s%lldx%lldx%lld, A %s, B %s, C %s%s",
+             c->bounds ? "windowed product" : "gemm", strata_type_name((strata_type)c->tc), batch,
+             (long long)st_axes_len(&c->m), (long long)st_axes_len(&c->n), (long long)st_axes_len(&c->k),
+             layout_word(&c->m, &c->k, 'a'), layout_word(&c->k, &c->n, 'b'), layout_word(&c->m, &c->n, 'c'),
+             p->operands > 3 ? ", epilogue with operands" : "");
 }
 
-strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes, st_contract_plan **plan)
+/* The words for an expression that parses but is no epilogue. */
+static strata_status check_epilogue(strata_handle *h, const st_problem *pr, const st_expr *x)
+{
+    st_err *e = &h->err;
+    const st_expr_var *vars;
+    st_expr_vars(x, &vars);
+    int out = st_expr_find(x, "out"), acc = st_expr_find(x, "acc");
+    if (st_expr_reductions(x) || st_expr_has_matmul(x))
+        return st_fail(e, STRATA_ERROR_UNSUPPORTED,
+                       "%s: the epilogue '%s' holds a %s; it may only map elements", pr->who, pr->text,
+                       st_expr_reductions(x) ? "reduction" : "product (@)");
+    if (out < 0 || !vars[out].output)
+        return st_fail(e, STRATA_ERROR_ARGUMENT,
+                       "%s: the epilogue '%s' never writes out, the value for the result", pr->who, pr->text);
+    if (acc >= 0 && vars[acc].output)
+        return st_fail(
+            e, STRATA_ERROR_ARGUMENT,
+            "%s: the epilogue '%s' writes acc, which is the product; out is the value for the result",
+            pr->who, pr->text);
+    if (vars[out].input)
+        return st_fail(
+            e, STRATA_ERROR_ARGUMENT,
+            "%s: the epilogue '%s' reads out before it is written; beta brings the old value into acc",
+            pr->who, pr->text);
+    return STRATA_OK;
+}
+
+strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes,
+                                   st_contract_plan **plan)
 {
     const st_contract *c = pr->data;
     *plan = NULL;
@@ -99,6 +135,7 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
         const char *names[ST_EPI_OPERANDS + 3] = {"acc", "out"};
         for (int i = 0; i < (int)c->epi_operands; i++) names[2 + i] = c->epi[i].name;
         strata_status s = st_expr_parse(&h->err, pr->who, pr->text, names, c->tc == STRATA_F64, &p->expr);
+        if (!s) s = check_epilogue(h, pr, p->expr);
         if (s) {
             strata_plan_destroy(&p->base);
             return s;
@@ -115,8 +152,8 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     return STRATA_OK;
 }
 
-strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
-                               void *const data[])
+strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                               double alpha, double beta, void *const data[])
 {
     st_tile_init();
     st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
@@ -128,8 +165,8 @@ strata_status st_tile_contract(strata_handle *h, const char *who, const st_contr
     return p->run(h, p, data, &r);
 }
 
-strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
-                           const strata_choice *choice, strata_plan **plan)
+strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                           double alpha, double beta, const strata_choice *choice, strata_plan **plan)
 {
     st_tile_init();
     st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};

@@ -18,11 +18,14 @@ typedef struct st_contract_plan {
 
 /* Provider's build: a zeroed plan of `bytes` (its own struct, beginning with st_contract_plan) with problem, expression,
  * operands, flops, bytes and title filled in. *plan is NULL on failure. */
-strata_status st_contract_plan_new(strata_handle *h, const st_problem *p, size_t bytes, st_contract_plan **plan);
-void st_contract_plan_destroy(strata_plan *p); /* frees the expression; providers call it from their own destroy or use it as such */
+strata_status st_contract_plan_new(strata_handle *h, const st_problem *p, size_t bytes,
+                                   st_contract_plan **plan);
+void st_contract_plan_destroy(
+    strata_plan *p); /* frees the expression; providers call it from their own destroy or use it as such */
 
 /* Scalars of this run: r's, else the plan's. */
-strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r, double *alpha, double *beta);
+strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                  double *alpha, double *beta);
 
 /* Product of an axis list's lengths (1 for none). */
 int64_t st_axes_len(const st_axes *l);

@@ -11,19 +11,23 @@
 #include "tile/cpu/gemm_kernel.h"
 
 typedef struct st_gemm {
-    int type;           /* STRATA_F32 or STRATA_F64: A, B, C and the accumulator */
-    int64_t es;         /* bytes of an element */
-    bool swapped;       /* data[0] is B of this form and data[1] its A */
+    int type;     /* STRATA_F32 or STRATA_F64: A, B, C and the accumulator */
+    int64_t es;   /* bytes of an element */
+    bool swapped; /* data[0] is B of this form and data[1] its A */
     st_axes m, n, k, batch;
     int64_t M, N, K, G; /* their lengths */
-    st_contract flat;   /* the same once more, with the epilogue's strides along the axes above: what st_epilogue_run takes */
+    st_contract
+        flat; /* the same once more, with the epilogue's strides along the axes above: what st_epilogue_run takes */
 } st_gemm;
 
 /* True, or false with the rule that refuses in `why`. */
 bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char *why, size_t n);
 
 /* Offset in elements of index i of a list, in operand 'a', 'b' or 'c'. */
-ST_INLINE int64_t st_axis_stride(const st_axis *x, int which) { return which == 'a' ? x->a : which == 'b' ? x->b : x->c; }
+ST_INLINE int64_t st_axis_stride(const st_axis *x, int which)
+{
+    return which == 'a' ? x->a : which == 'b' ? x->b : x->c;
+}
 ST_INLINE int64_t st_axes_offset(const st_axes *l, int which, int64_t i)
 {
     if (l->count == 1) return i * st_axis_stride(&l->ax[0], which);
@@ -35,7 +39,10 @@ ST_INLINE int64_t st_axes_offset(const st_axes *l, int which, int64_t i)
     return off;
 }
 /* Stride of the innermost axis (0 for an empty list), and how many indices from i on it goes on with that stride. */
-ST_INLINE int64_t st_axes_inner(const st_axes *l, int which) { return l->count ? st_axis_stride(&l->ax[l->count - 1], which) : 0; }
+ST_INLINE int64_t st_axes_inner(const st_axes *l, int which)
+{
+    return l->count ? st_axis_stride(&l->ax[l->count - 1], which) : 0;
+}
 ST_INLINE int64_t st_axes_run(const st_axes *l, int64_t i)
 {
     if (l->count <= 1) return INT64_MAX;
@@ -48,6 +55,6 @@ void st_gemm_scale(const st_gemm *g, void *c, double beta);
 
 /* The epilogue on rows i0.. and columns j0.. of batch item `item`, whose C holds alpha AB + beta C; scratch of
  * st_expr_scratch bytes. `data` are the plan's operands. */
-void st_gemm_epilogue(const st_gemm *g, const st_expr *x, void *const data[], int64_t item, int64_t i0, int64_t rows, int64_t j0,
-                      int64_t cols, void *scratch);
+void st_gemm_epilogue(const st_gemm *g, const st_expr *x, void *const data[], int64_t item, int64_t i0,
+                      int64_t rows, int64_t j0, int64_t cols, void *scratch);
 #endif

@@ -20,8 +20,10 @@ static double predict(const st_packed_plan *p, const st_cpu *cpu)
 {
     const st_gemm *g = &p->g;
     const st_packed_kernel *kr = p->kernel;
-    double nr = kr->nv * kr->vl, lanes = st_cpu_get()->level >= ST_LEVEL_AVX512 && kr->vl * g->es < 64 ? 0.5 : 1;
-    double m = (double)g->M, n = (double)st_ceil_div(g->N, kr->vl) * kr->vl, k = (double)g->K, items = (double)g->G;
+    double nr = kr->nv * kr->vl,
+           lanes = st_cpu_get()->level >= ST_LEVEL_AVX512 && kr->vl * g->es < 64 ? 0.5 : 1;
+    double m = (double)g->M, n = (double)st_ceil_div(g->N, kr->vl) * kr->vl, k = (double)g->K,
+           items = (double)g->G;
     double us = 2 * m * n * k / (0.88 * lanes * st_contract_peak(cpu, g->type));
     us += (m * k * (double)st_ceil_div(g->N, p->nc) * 2 + n * k) * (double)g->es / 40000.0;
     us += m * n / (6 * nr) * 0.02 * (double)st_ceil_div(g->K, p->kc);
@@ -31,7 +33,8 @@ static double predict(const st_packed_plan *p, const st_cpu *cpu)
 
 static int want_threads(double us, int threads) { return us < 6.0 ? 1 : threads; }
 
-static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_packed_plan *p, char *why, size_t n)
+static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_packed_plan *p,
+                  char *why, size_t n)
 {
     const st_contract *c = pr->data;
     if (!st_gemm_normalise(c, pr->text, &p->g, why, n)) return false;
@@ -74,7 +77,8 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
         c->us = -1;
         if (!setup(h, pr, row, &p, c->why, sizeof c->why)) continue;
         c->us = p.threads > 1 ? p.us / p.threads * 1.08 + 1.0 : p.us;
-        c->workspace = workspace_of(&p); /* the epilogue's scratch comes on top when it is parsed: see build */
+        c->workspace =
+            workspace_of(&p); /* the epilogue's scratch comes on top when it is parsed: see build */
     }
     return n;
 }
@@ -92,16 +96,19 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (!ws) return h->err.status;
     if (alpha == 0 || g->K == 0) {
         st_gemm_scale(g, data[2], beta);
-        for (int64_t i = 0; p->head.expr && i < g->G; i++) st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
+        for (int64_t i = 0; p->head.expr && i < g->G; i++)
+            st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
-        st_packed_job job = {p, data, data[g->swapped ? 1 : 0], data[g->swapped ? 0 : 1], data[2], alpha, beta, ws};
+        st_packed_job job = {p,    data, data[g->swapped ? 1 : 0], data[g->swapped ? 0 : 1], data[2], alpha,
+                             beta, ws};
         if (p->sync) memset(ws, 0, p->sync);
         st_team_run(h, p->threads, p->us, st_packed_run_thread, &job);
     }
     if (ST_UNLIKELY(t0))
-        st_trace_end(t0, "tile", plan->chosen.kernel, "%lldx%lldx%lld batch %lld%s kc %lld mc %lld nc %lld workspace %zu", (long long)g->M,
-                     (long long)g->N, (long long)g->K, (long long)g->G, g->swapped ? " transposed" : "", (long long)p->kc, (long long)p->mc,
-                     (long long)p->nc, plan->workspace);
+        st_trace_end(t0, "tile", plan->chosen.kernel,
+                     "%lldx%lldx%lld batch %lld%s kc %lld mc %lld nc %lld workspace %zu", (long long)g->M,
+                     (long long)g->N, (long long)g->K, (long long)g->G, g->swapped ? " transposed" : "",
+                     (long long)p->kc, (long long)p->mc, (long long)p->nc, plan->workspace);
     return STRATA_OK;
 }
 

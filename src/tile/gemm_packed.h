@@ -20,13 +20,15 @@ typedef struct st_packed_plan {
 typedef struct st_packed_layout {
     int tm, tn;
     bool by_item;
-    int slots;          /* B buffers of a group */
-    int64_t panels;     /* of a B buffer */
-    size_t sync, a, b, scratch; /* bytes: flags of a group and progress; A of a thread; B buffer; tile and epilogue of a thread */
+    int slots;      /* B buffers of a group */
+    int64_t panels; /* of a B buffer */
+    size_t sync, a, b,
+        scratch; /* bytes: flags of a group and progress; A of a thread; B buffer; tile and epilogue of a thread */
     size_t total;
 } st_packed_layout;
 void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l);
-size_t st_packed_sync_bytes(const st_packed_plan *p); /* at the start of the workspace, to be zeroed, for any number of threads */
+size_t st_packed_sync_bytes(
+    const st_packed_plan *p); /* at the start of the workspace, to be zeroed, for any number of threads */
 
 void st_packed_run_thread(void *job, int id, int n);
 typedef struct st_packed_job {

@@ -16,7 +16,8 @@ typedef struct st_part {
 /* part i of `parts` of `total`, in units of `unit` */
 static st_part share(int64_t total, int64_t unit, int i, int parts)
 {
-    int64_t units = st_ceil_div(total, unit), a = units * i / parts * unit, b = units * (i + 1) / parts * unit;
+    int64_t units = st_ceil_div(total, unit), a = units * i / parts * unit,
+            b = units * (i + 1) / parts * unit;
     if (b > total) b = total;
     return (st_part){a, b > a ? b - a : 0};
 }
@@ -54,7 +55,11 @@ void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l)
     l->a = (size_t)st_round_up(rows * kc * g->es + ST_PACK_SLACK, 4096);
     bool many = g->K > p->kc || g->N > p->nc * l->tn || g->G > 1;
     l->slots = l->tm > 1 && many && l->b <= 2u << 20 ? 2 : 1;
-    l->sync = l->tm > 1 ? (size_t)st_round_up(l->tn * (l->slots * l->panels * (int64_t)sizeof(atomic_int) + 64) + 64 * (int64_t)n, 4096) : 0;
+    l->sync =
+        l->tm > 1
+            ? (size_t)st_round_up(
+                  l->tn * (l->slots * l->panels * (int64_t)sizeof(atomic_int) + 64) + 64 * (int64_t)n, 4096)
+            : 0;
     l->scratch = (size_t)st_round_up(mr * nr * g->es, 64) + (size_t)st_round_up((int64_t)p->scratch, 64);
     int groups = l->by_item ? n : l->tn;
     l->total = l->sync + (size_t)groups * (size_t)l->slots * l->b + (size_t)n * (l->a + l->scratch);
@@ -74,12 +79,12 @@ size_t st_packed_sync_bytes(const st_packed_plan *p)
 typedef struct st_worker_view {
     const st_packed_job *job;
     st_packed_layout l;
-    int tid, tm;              /* within the group */
+    int tid, tm; /* within the group */
     char *abuf, *bbuf, *scratch;
     void *tile;
-    atomic_int *ready;        /* [slot][panel] */
-    atomic_int *progress;     /* the group's threads, 16 ints apart */
-    int block;                /* B blocks begun */
+    atomic_int *ready;    /* [slot][panel] */
+    atomic_int *progress; /* the group's threads, 16 ints apart */
+    int block;            /* B blocks begun */
 } st_worker_view;
 
 static void wait_for(atomic_int *a, int value)
@@ -93,23 +98,26 @@ static void wait_for(atomic_int *a, int value)
 }
 
 /* Lines of one panel whose offsets or steps do not run evenly: one by one. */
-static void pack_scattered(int64_t es, int64_t width, char *dst, int64_t w, const char *src, const st_axes *lines, int which, int64_t i0,
-                           const st_axes *k, int64_t k0, int64_t kc)
+static void pack_scattered(int64_t es, int64_t width, char *dst, int64_t w, const char *src,
+                           const st_axes *lines, int which, int64_t i0, const st_axes *k, int64_t k0,
+                           int64_t kc)
 {
     int64_t off[ST_UKR_MAX_NV * 16];
     for (int64_t i = 0; i < w; i++) off[i] = st_axes_offset(lines, which, i0 + i);
     for (int64_t p = 0; p < kc; p++) {
         int64_t at = st_axes_offset(k, which, k0 + p);
         if (es == 4)
-            for (int64_t i = 0; i < width; i++) ((float *)dst)[p * width + i] = i < w ? ((const float *)src)[off[i] + at] : 0;
+            for (int64_t i = 0; i < width; i++)
+                ((float *)dst)[p * width + i] = i < w ? ((const float *)src)[off[i] + at] : 0;
         else
-            for (int64_t i = 0; i < width; i++) ((double *)dst)[p * width + i] = i < w ? ((const double *)src)[off[i] + at] : 0;
+            for (int64_t i = 0; i < width; i++)
+                ((double *)dst)[p * width + i] = i < w ? ((const double *)src)[off[i] + at] : 0;
     }
 }
 
 /* Lines i0.. (w of them) x steps k0.. of A ('a': rows) or B ('b': columns) into panels of `width`. */
-static void pack(const st_gemm *g, st_pack_fn fn, int64_t width, char *dst, const char *src, int which, int64_t i0, int64_t w, int64_t k0,
-                 int64_t kc)
+static void pack(const st_gemm *g, st_pack_fn fn, int64_t width, char *dst, const char *src, int which,
+                 int64_t i0, int64_t w, int64_t k0, int64_t kc)
 {
     const st_axes *lines = which == 'a' ? &g->m : &g->n, *k = &g->k;
     int64_t ls = st_axes_inner(lines, which), ks = st_axes_inner(k, which);
@@ -126,14 +134,16 @@ static void pack(const st_gemm *g, st_pack_fn fn, int64_t width, char *dst, cons
         int64_t off = st_axes_offset(lines, which, i0 + i);
         for (int64_t p = 0; p < kc;) {
             int64_t run = st_min64(st_axes_run(k, k0 + p), kc - p);
-            fn(dst + p * width * g->es, n, run, src + (off + st_axes_offset(k, which, k0 + p)) * g->es, ls, ks);
+            fn(dst + p * width * g->es, n, run, src + (off + st_axes_offset(k, which, k0 + p)) * g->es, ls,
+               ks);
             p += run;
         }
     }
 }
 
 /* A tile of C whose elements do not lie as the kernel stores them. */
-static void scatter(const st_gemm *g, const void *tile, int64_t ld, char *c, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double beta)
+static void scatter(const st_gemm *g, const void *tile, int64_t ld, char *c, int64_t i0, int64_t rows,
+                    int64_t j0, int64_t cols, double beta)
 {
     int64_t co[ST_UKR_MAX_NV * 16];
     for (int64_t j = 0; j < cols; j++) co[j] = st_axes_offset(&g->n, 'c', j0 + j);
@@ -166,9 +176,14 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
     const int64_t mr = kr->mr, nr = (int64_t)kr->nv * kr->vl, es = g->es;
     const int nv = (int)st_ceil_div(t->cols, kr->vl);
     const int64_t ldc = st_axes_inner(&g->m, 'c'), tiles = st_ceil_div(t->rows, mr);
-    bool direct = (g->n.count <= 1 || st_axes_run(&g->n, t->j0) >= t->cols) && (st_axes_inner(&g->n, 'c') == 1 || g->N == 1);
+    bool direct = (g->n.count <= 1 || st_axes_run(&g->n, t->j0) >= t->cols) &&
+                  (st_axes_inner(&g->n, 'c') == 1 || g->N == 1);
     char *cp = c + (st_axes_offset(&g->n, 'c', t->j0)) * es;
-    st_ukr_args x = {.k = t->kc, .ldc = ldc, .alpha = t->alpha, .beta = t->beta, .last = (int)(t->cols - (nv - 1) * kr->vl)};
+    st_ukr_args x = {.k = t->kc,
+                     .ldc = ldc,
+                     .alpha = t->alpha,
+                     .beta = t->beta,
+                     .last = (int)(t->cols - (nv - 1) * kr->vl)};
     int64_t share_of_next = t->next ? st_ceil_div(t->kc * nr * es / 256, tiles) : 0;
     for (int64_t i = 0; i < t->rows; i += mr) {
         int64_t h = st_min64(mr, t->rows - i);
@@ -188,8 +203,8 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
 }
 
 /* All of this thread's rows against one block of B (columns j0.., steps k0..). */
-static void block_of_b(st_worker_view *v, int64_t item, const char *a, const char *b, char *c, st_part rows, st_part cols, int64_t k0,
-                       int64_t kc)
+static void block_of_b(st_worker_view *v, int64_t item, const char *a, const char *b, char *c, st_part rows,
+                       st_part cols, int64_t k0, int64_t kc)
 {
     const st_packed_plan *p = v->job->p;
     const st_gemm *g = &p->g;
@@ -216,7 +231,16 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
                     wait_for(ready + j, stamp);
                 }
             }
-            st_block t = {rows.first + i, h, j0, w, kc, v->abuf, bbuf + j * nr * kc * es, NULL, v->job->alpha, k0 == 0 ? v->job->beta : 1.0};
+            st_block t = {rows.first + i,
+                          h,
+                          j0,
+                          w,
+                          kc,
+                          v->abuf,
+                          bbuf + j * nr * kc * es,
+                          NULL,
+                          v->job->alpha,
+                          k0 == 0 ? v->job->beta : 1.0};
             if (i > 0 && q + 1 < panels) t.next = bbuf + (j + 1 < panels ? j + 1 : 0) * nr * kc * es;
             multiply(v, &t, c);
             if (last && p->head.expr)
@@ -232,12 +256,14 @@ static void run_item(st_worker_view *v, int64_t item, st_part rows, st_part cols
     const st_packed_plan *p = v->job->p;
     const st_gemm *g = &p->g;
     const int64_t nr = (int64_t)p->kernel->nv * p->kernel->vl, es = g->es;
-    const char *a = v->job->a + st_axes_offset(&g->batch, 'a', item) * es, *b = v->job->b + st_axes_offset(&g->batch, 'b', item) * es;
+    const char *a = v->job->a + st_axes_offset(&g->batch, 'a', item) * es,
+               *b = v->job->b + st_axes_offset(&g->batch, 'b', item) * es;
     char *c = v->job->c + st_axes_offset(&g->batch, 'c', item) * es;
     const int64_t nc = even(cols.count, p->nc, nr), kc = even(g->K, p->kc, 4);
     for (int64_t j = 0; j < cols.count; j += nc)
         for (int64_t k0 = 0; k0 < g->K; k0 += kc)
-            block_of_b(v, item, a, b, c, rows, (st_part){cols.first + j, st_min64(nc, cols.count - j)}, k0, st_min64(kc, g->K - k0));
+            block_of_b(v, item, a, b, c, rows, (st_part){cols.first + j, st_min64(nc, cols.count - j)}, k0,
+                       st_min64(kc, g->K - k0));
 }
 
 void st_packed_run_thread(void *job, int id, int n)
@@ -263,7 +289,8 @@ void st_packed_run_thread(void *job, int id, int n)
     v.tile = ws + v.l.a;
     v.scratch = (char *)v.tile + st_round_up(p->kernel->mr * nr * g->es, 64);
     if (v.l.by_item) {
-        for (int64_t i = g->G * id / n; i < g->G * (id + 1) / n; i++) run_item(&v, i, (st_part){0, g->M}, (st_part){0, g->N});
+        for (int64_t i = g->G * id / n; i < g->G * (id + 1) / n; i++)
+            run_item(&v, i, (st_part){0, g->M}, (st_part){0, g->N});
         return;
     }
     st_part rows = share(g->M, p->kernel->mr, v.tid, v.tm), cols = share(g->N, nr, group, v.l.tn);

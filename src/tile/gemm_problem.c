@@ -7,7 +7,10 @@
 
 enum { LIST_M, LIST_N, LIST_BATCH, LIST_K };
 
-static int64_t *epi_strides(st_epi_operand *e, int list) { return list == LIST_M ? e->sm : list == LIST_N ? e->sn : e->sb; }
+static int64_t *epi_strides(st_epi_operand *e, int list)
+{
+    return list == LIST_M ? e->sm : list == LIST_N ? e->sn : e->sb;
+}
 
 /* Drops axes of length 1, merges an axis into its inner neighbour where every operand steps through both as through one. */
 static void collapse(st_gemm *g, st_axes *l, int list)
@@ -16,8 +19,8 @@ static void collapse(st_gemm *g, st_axes *l, int list)
     for (int d = 0; d < (int)l->count; d++) {
         if (l->ax[d].len == 1) continue;
         int k = (int)r.count;
-        bool join = k > 0 && r.ax[k - 1].a == l->ax[d].a * l->ax[d].len && r.ax[k - 1].b == l->ax[d].b * l->ax[d].len &&
-                    r.ax[k - 1].c == l->ax[d].c * l->ax[d].len;
+        bool join = k > 0 && r.ax[k - 1].a == l->ax[d].a * l->ax[d].len &&
+                    r.ax[k - 1].b == l->ax[d].b * l->ax[d].len && r.ax[k - 1].c == l->ax[d].c * l->ax[d].len;
         for (int e = 0; list != LIST_K && join && e < (int)g->flat.epi_operands; e++) {
             int64_t *s = epi_strides(&g->flat.epi[e], list);
             join = s[k - 1] == s[d] * l->ax[d].len;
@@ -73,7 +76,8 @@ static void batch_into_rows(st_gemm *g)
         g->m.ax[0] = x;
         g->m.count = 1;
     }
-    for (int e = 0; e < (int)g->flat.epi_operands; e++) memset(g->flat.epi[e].sb, 0, sizeof g->flat.epi[e].sb);
+    for (int e = 0; e < (int)g->flat.epi_operands; e++)
+        memset(g->flat.epi[e].sb, 0, sizeof g->flat.epi[e].sb);
     g->batch.count = 0;
 }
 
@@ -85,8 +89,9 @@ bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char 
         return false;
     }
     if ((c->ta != STRATA_F32 && c->ta != STRATA_F64) || c->tb != c->ta || c->tc != c->ta) {
-        snprintf(why, n, "takes f32 or f64 throughout, not %s x %s into %s", strata_type_name((strata_type)c->ta),
-                 strata_type_name((strata_type)c->tb), strata_type_name((strata_type)c->tc));
+        snprintf(why, n, "takes f32 or f64 throughout, not %s x %s into %s",
+                 strata_type_name((strata_type)c->ta), strata_type_name((strata_type)c->tb),
+                 strata_type_name((strata_type)c->tc));
         return false;
     }
     g->type = (int)c->ta;
@@ -149,8 +154,8 @@ void st_gemm_scale(const st_gemm *g, void *c, double beta)
         }
 }
 
-void st_gemm_epilogue(const st_gemm *g, const st_expr *x, void *const data[], int64_t item, int64_t i0, int64_t rows, int64_t j0,
-                      int64_t cols, void *scratch)
+void st_gemm_epilogue(const st_gemm *g, const st_expr *x, void *const data[], int64_t item, int64_t i0,
+                      int64_t rows, int64_t j0, int64_t cols, void *scratch)
 {
     st_epilogue_run(x, &g->flat, data, NULL, item, i0, rows, j0, cols, scratch);
 }

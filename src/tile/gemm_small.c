@@ -54,7 +54,8 @@ void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view 
             if (part == 1 && rest == 0) break;
             st_small_part *p = &out->part[out->parts++];
             p->fn = kernel_of(w, last != w->vl, nv, part ? rest : h);
-            p->s = (st_small_shape){v->k, v->ars, v->acs, v->panel ? v->panel : v->brs, v->crs, part ? 1 : whole, last};
+            p->s = (st_small_shape){v->k,   v->ars,           v->acs, v->panel ? v->panel : v->brs,
+                                    v->crs, part ? 1 : whole, last};
             p->across = across;
             p->cstep = cols * es;
             p->bstep = v->panel ? v->panel * v->k * es : cols * es;
@@ -72,15 +73,19 @@ extern const st_small_kernel st_kernel_gemm_f32f32f32_small_portable, st_kernel_
 extern const st_small_kernel st_kernel_gemm_f32f32f32_small_avx512, st_kernel_gemm_f32f32f32_small_avx2;
 extern const st_small_kernel st_kernel_gemm_f64f64f64_small_avx512, st_kernel_gemm_f64f64f64_small_avx2;
 static const st_small_kernel *const direct[2][ST_LEVELS] = {
-    {&st_kernel_gemm_f32f32f32_small_portable, &st_kernel_gemm_f32f32f32_small_avx2, &st_kernel_gemm_f32f32f32_small_avx512},
-    {&st_kernel_gemm_f64f64f64_small_portable, &st_kernel_gemm_f64f64f64_small_avx2, &st_kernel_gemm_f64f64f64_small_avx512}};
+    {&st_kernel_gemm_f32f32f32_small_portable, &st_kernel_gemm_f32f32f32_small_avx2,
+     &st_kernel_gemm_f32f32f32_small_avx512},
+    {&st_kernel_gemm_f64f64f64_small_portable, &st_kernel_gemm_f64f64f64_small_avx2,
+     &st_kernel_gemm_f64f64f64_small_avx512}};
 #else
-static const st_small_kernel *const direct[2][ST_LEVELS] = {{&st_kernel_gemm_f32f32f32_small_portable}, {&st_kernel_gemm_f64f64f64_small_portable}};
+static const st_small_kernel *const direct[2][ST_LEVELS] = {{&st_kernel_gemm_f32f32f32_small_portable},
+                                                            {&st_kernel_gemm_f64f64f64_small_portable}};
 #endif
 enum { DIRECT_MOST = 1 << 20, TURN_BYTES = 1 << 16 };
 
-ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n, const st_small_shape *shape, const char *a,
-                            const char *b, char *c, double alpha, double beta)
+ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n,
+                            const st_small_shape *shape, const char *a, const char *b, char *c, double alpha,
+                            double beta)
 {
     const st_small_width *w = width_for(kr, n);
     st_small_shape s = *shape;
@@ -97,15 +102,17 @@ ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t
         const int64_t done = h * s.tiles;
         if (done < m) {
             s.tiles = 1;
-            kernel_of(w, masked, nv, m - done)(&s, pa + done * s.ars * es, b + j * es, pc + done * s.crs * es, alpha, beta);
+            kernel_of(w, masked, nv, m - done)(&s, pa + done * s.ars * es, b + j * es, pc + done * s.crs * es,
+                                               alpha, beta);
         }
         j += cols;
     }
 }
 
 /* B's rows are contiguous along k: turned on the stack, then as above panel by panel */
-static ST_NOINLINE bool run_turned(int type, int64_t es, const st_small_kernel *kr, const st_small_view *v, const char *a, const char *b, char *c,
-                                   int64_t bcs, double alpha, double beta)
+static ST_NOINLINE bool run_turned(int type, int64_t es, const st_small_kernel *kr, const st_small_view *v,
+                                   const char *a, const char *b, char *c, int64_t bcs, double alpha,
+                                   double beta)
 {
     const st_kernel_row *row = st_kernel_best("gemm_packed", type, st_cpu_get());
     const st_packed_kernel *packed = row->impl;
@@ -121,10 +128,12 @@ static ST_NOINLINE bool run_turned(int type, int64_t es, const st_small_kernel *
     return true;
 }
 
-ST_INLINE bool run_direct(const int type, const int64_t es, int64_t m, int64_t n, int64_t k, double alpha, const char *a, int64_t ars,
-                          int64_t acs, const char *b, int64_t brs, int64_t bcs, double beta, char *c, int64_t crs, int64_t ccs)
+ST_INLINE bool run_direct(const int type, const int64_t es, int64_t m, int64_t n, int64_t k, double alpha,
+                          const char *a, int64_t ars, int64_t acs, const char *b, int64_t brs, int64_t bcs,
+                          double beta, char *c, int64_t crs, int64_t ccs)
 {
-    if (((uint64_t)m - 1) >= 65535 || ((uint64_t)n - 1) >= 65535 || ((uint64_t)k - 1) >= 65535 || m * n * k > DIRECT_MOST || alpha == 0)
+    if (((uint64_t)m - 1) >= 65535 || ((uint64_t)n - 1) >= 65535 || ((uint64_t)k - 1) >= 65535 ||
+        m * n * k > DIRECT_MOST || alpha == 0)
         return false;
     const st_small_kernel *kr = direct[type == STRATA_F64][st_cpu_get()->level];
     if (ccs != 1) {
@@ -153,15 +162,19 @@ ST_INLINE bool run_direct(const int type, const int64_t es, int64_t m, int64_t n
     return run_turned(type, es, kr, &v, a, b, c, bcs, alpha, beta);
 }
 
-bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs,
-                            int64_t bcs, float beta, float *c, int64_t crs, int64_t ccs)
+bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
+                            int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
+                            int64_t crs, int64_t ccs)
 {
-    return run_direct(STRATA_F32, 4, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs, beta, (char *)c, crs, ccs);
+    return run_direct(STRATA_F32, 4, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs,
+                      beta, (char *)c, crs, ccs);
 }
-bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars, int64_t acs, const double *b,
-                            int64_t brs, int64_t bcs, double beta, double *c, int64_t crs, int64_t ccs)
+bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars,
+                            int64_t acs, const double *b, int64_t brs, int64_t bcs, double beta, double *c,
+                            int64_t crs, int64_t ccs)
 {
-    return run_direct(STRATA_F64, 8, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs, beta, (char *)c, crs, ccs);
+    return run_direct(STRATA_F64, 8, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs,
+                      beta, (char *)c, crs, ccs);
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------------------- */
@@ -171,16 +184,17 @@ typedef struct st_small_plan {
     const st_small_kernel *kernel;
     const st_packed_kernel *turn; /* NULL, or what packs B */
     st_small_view v;
-    st_small_split split;         /* of one item on one thread */
-    st_small_fn one;              /* the only call of a plan without batch, packing or epilogue */
-    int ia, ib;                   /* which of data[] are this form's A and B */
-    int64_t bls, bks;             /* strides of B along n and k, for packing */
+    st_small_split split; /* of one item on one thread */
+    st_small_fn one;      /* the only call of a plan without batch, packing or epilogue */
+    int ia, ib;           /* which of data[] are this form's A and B */
+    int64_t bls, bks;     /* strides of B along n and k, for packing */
     int threads;
     double us;
-    size_t pack_bytes, scratch;   /* workspace: a worker's packed B, then its scratch */
+    size_t pack_bytes, scratch; /* workspace: a worker's packed B, then its scratch */
 } st_small_plan;
 
-static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_small_plan *p, char *why, size_t n)
+static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_small_plan *p,
+                  char *why, size_t n)
 {
     st_gemm *g = &p->g;
     if (!st_gemm_normalise(pr->data, pr->text, g, why, n)) return false;
@@ -193,7 +207,8 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
         snprintf(why, n, "C has no axis of stride 1");
         return false;
     }
-    double work = (double)g->M * (double)g->N * (double)g->K, bytes = ((double)g->K * (double)g->N + (double)g->M * (double)g->K) * (double)g->es;
+    double work = (double)g->M * (double)g->N * (double)g->K,
+           bytes = ((double)g->K * (double)g->N + (double)g->M * (double)g->K) * (double)g->es;
     if (work > 4e6 && bytes > (double)h->cpu->l2 / 2) {
         snprintf(why, n, "A and B of an item take %.0f KiB, more than half of L2", bytes / 1024);
         return false;
@@ -216,15 +231,21 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
         int rows;
         const st_kernel_row *all = st_kernel_rows(&rows);
         for (int i = 0; i < rows && !packed; i++)
-            if (all[i].type == g->type && all[i].needs == row->needs && !strcmp(all[i].provider, "gemm_packed")) packed = &all[i];
+            if (all[i].type == g->type && all[i].needs == row->needs &&
+                !strcmp(all[i].provider, "gemm_packed"))
+                packed = &all[i];
         p->turn = packed->impl;
         p->v.panel = (int64_t)p->turn->nv * p->turn->vl;
         p->pack_bytes = (size_t)st_round_up(st_round_up(g->N, p->v.panel) * g->K * g->es + ST_PACK_SLACK, 64);
     }
     const st_small_width *w = &p->kernel->w[0];
-    double lanes = (double)w->vl * (double)g->es / (h->cpu->level >= ST_LEVEL_AVX512 ? 64 : h->cpu->level == ST_LEVEL_AVX2 ? 32 : 16);
+    double lanes = (double)w->vl * (double)g->es /
+                   (h->cpu->level >= ST_LEVEL_AVX512 ? 64
+                    : h->cpu->level == ST_LEVEL_AVX2 ? 32
+                                                     : 16);
     double cols = (double)st_ceil_div(g->N, w->vl) * w->vl;
-    double item = 2 * (double)g->M * cols * (double)g->K / (0.9 * lanes * st_contract_peak(h->cpu, g->type)) + 0.004;
+    double item =
+        2 * (double)g->M * cols * (double)g->K / (0.9 * lanes * st_contract_peak(h->cpu, g->type)) + 0.004;
     /* strided rows of B: reread by every row of tiles, from a page each */
     item += (double)(p->turn ? g->K * g->N : 0) * (double)g->es / 20000.0;
     if (bytes > 32768) item *= 1.05;
@@ -254,7 +275,8 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
     return n;
 }
 
-static void run_item(const st_small_plan *p, const st_small_split *split, const char *a, const char *b, char *c, double alpha, double beta, char *ws)
+static void run_item(const st_small_plan *p, const st_small_split *split, const char *a, const char *b,
+                     char *c, double alpha, double beta, char *ws)
 {
     if (p->turn) {
         p->turn->pack_b(ws, p->g.N, p->g.K, b, p->bls, p->bks);
@@ -291,11 +313,13 @@ static void run_thread(void *v, int id, int n)
         split = &part;
     }
     for (int64_t i = i0; i < i1; i++) {
-        const char *a = (const char *)j->data[p->ia] + (st_axes_offset(&g->batch, 'a', i) + m0 * p->v.ars) * g->es;
+        const char *a =
+            (const char *)j->data[p->ia] + (st_axes_offset(&g->batch, 'a', i) + m0 * p->v.ars) * g->es;
         const char *b = (const char *)j->data[p->ib] + st_axes_offset(&g->batch, 'b', i) * g->es;
         char *c = (char *)j->data[2] + (st_axes_offset(&g->batch, 'c', i) + m0 * p->v.crs) * g->es;
         run_item(p, split, a, b, c, j->alpha, j->beta, ws);
-        if (p->head.expr) st_gemm_epilogue(g, p->head.expr, j->data, i, m0, m1 - m0, 0, g->N, ws + p->pack_bytes);
+        if (p->head.expr)
+            st_gemm_epilogue(g, p->head.expr, j->data, i, m0, m1 - m0, 0, g->N, ws + p->pack_bytes);
     }
 }
 
@@ -312,7 +336,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
     if (alpha == 0 || g->K == 0) {
         st_gemm_scale(g, data[2], beta);
-        for (int64_t i = 0; p->head.expr && i < g->G; i++) st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
+        for (int64_t i = 0; p->head.expr && i < g->G; i++)
+            st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
         st_small_job job = {p, data, alpha, beta, ws};
         if (p->threads == 1)
@@ -321,25 +346,30 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
             st_team_run(h, p->threads, p->us, run_thread, &job);
     }
     if (ST_UNLIKELY(t0))
-        st_trace_end(t0, "tile", plan->chosen.kernel, "%lldx%lldx%lld batch %lld%s%s workspace %zu", (long long)g->M, (long long)g->N,
-                     (long long)g->K, (long long)g->G, g->swapped ? " transposed" : "", p->turn ? " B turned" : "", plan->workspace);
+        st_trace_end(t0, "tile", plan->chosen.kernel, "%lldx%lldx%lld batch %lld%s%s workspace %zu",
+                     (long long)g->M, (long long)g->N, (long long)g->K, (long long)g->G,
+                     g->swapped ? " transposed" : "", p->turn ? " B turned" : "", plan->workspace);
     return STRATA_OK;
 }
 
 /* One item in one call: nothing is computed that the plan could know. */
-static strata_status run_one(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+static strata_status run_one(strata_handle *h, const strata_plan *plan, void *const data[],
+                             const strata_run *r)
 {
     const st_small_plan *p = (const st_small_plan *)plan;
-    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0)) return run(h, plan, data, r);
+    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0))
+        return run(h, plan, data, r);
     p->one(&p->split.part[0].s, data[p->ia], data[p->ib], data[2], p->head.alpha, p->head.beta);
     return STRATA_OK;
 }
 
 /* One item on one thread in a few calls. */
-static strata_status run_few(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+static strata_status run_few(strata_handle *h, const strata_plan *plan, void *const data[],
+                             const strata_run *r)
 {
     const st_small_plan *p = (const st_small_plan *)plan;
-    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0)) return run(h, plan, data, r);
+    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0))
+        return run(h, plan, data, r);
     for (int i = 0; i < p->split.parts; i++)
         st_small_part_run(&p->split.part[i], data[p->ia], data[p->ib], data[2], p->head.alpha, p->head.beta);
     return STRATA_OK;

@@ -25,7 +25,8 @@ typedef struct st_small_split {
 
 void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view *v, st_small_split *out);
 
-ST_INLINE void st_small_part_run(const st_small_part *p, const char *a, const char *b, char *c, double alpha, double beta)
+ST_INLINE void st_small_part_run(const st_small_part *p, const char *a, const char *b, char *c, double alpha,
+                                 double beta)
 {
     a += p->a;
     b += p->b;

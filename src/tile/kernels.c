@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl) extern const impl st_kernel_##id;
+#define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl) \
+    extern const impl st_kernel_##id;
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
 
 static const st_kernel_row rows[] = {
-#define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl)                                          \
+#define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl) \
     {#id, provider, family, types, isa, type, needs, order, &st_kernel_##id},
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
@@ -35,7 +36,8 @@ const st_kernel_row *st_kernel_find(const char *id)
 const st_kernel_row *st_kernel_best(const char *provider, int type, const st_cpu *cpu)
 {
     for (int i = 0; i < ST_COUNT(rows); i++)
-        if (rows[i].type == type && (rows[i].needs & ~cpu->isa) == 0 && strcmp(rows[i].provider, provider) == 0)
+        if (rows[i].type == type && (rows[i].needs & ~cpu->isa) == 0 &&
+            strcmp(rows[i].provider, provider) == 0)
             return &rows[i];
     return NULL;
 }

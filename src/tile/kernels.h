@@ -32,10 +32,15 @@ int st_kernel_list(int i, strata_kernel_info *info); /* for st_plan_register_ker
 /* Summation orders in words, shared by rows. */
 #define ST_ORDER_K "k in ascending order, one accumulator"
 #define ST_ORDER_KBLOCKS "k in ascending order in even blocks of at most 512, block sums added in order"
-#define ST_ORDER_SKINNY "k in ascending order, one accumulator (B contiguous along n), or in lanes of one vector (along k)"
-#define ST_ORDER_LANES "k in interleaved lanes of one vector each, then the lanes by halves; blocks added in order"
-#define ST_ORDER_KPARTS "taps, then channels, in ascending order in even parts that the processor's cache fixes, part sums added in order"
-#define ST_ORDER_PIECES                                                                                                \
-    "pixels in ascending order in even parts, padding left out; long sums in pieces that the shape fixes, added in order"
+#define ST_ORDER_SKINNY \
+    "k in ascending order, one accumulator (B contiguous along n), or in lanes of one vector (along k)"
+#define ST_ORDER_LANES \
+    "k in interleaved lanes of one vector each, then the lanes by halves; blocks added in order"
+#define ST_ORDER_KPARTS                                                                                  \
+    "taps, then channels, in ascending order in even parts that the processor's cache fixes, part sums " \
+    "added in order"
+#define ST_ORDER_PIECES                                                                                     \
+    "pixels in ascending order in even parts, padding left out; long sums in pieces that the shape fixes, " \
+    "added in order"
 #define ST_ORDER_REFERENCE "k in ascending order, one accumulator in f64"
 #endif

@@ -19,24 +19,23 @@ enum { KU = 4, C_AHEAD = 192 };
 ST_INLINE void ukr_step(const int mr, const int nv, V acc[MR][NV], const T *a, const T *b)
 {
     V bv[NV];
-UNROLL
+    UNROLL
     for (int j = 0; j < nv; j++) bv[j] = v_load(b + j * VL);
-UNROLL
+    UNROLL
     for (int i = 0; i < mr; i++) {
         V x = v_set1(a[i]);
-UNROLL
+        UNROLL
         for (int j = 0; j < nv; j++) acc[i][j] = v_fma(x, bv[j], acc[i][j]);
     }
 }
 
-ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_ukr_args *x, const T *restrict a, const T *restrict b,
-                        T *restrict c)
+ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_ukr_args *x,
+                        const T *restrict a, const T *restrict b, T *restrict c)
 {
     V acc[MR][NV];
-UNROLL
-    for (int i = 0; i < mr; i++)
-UNROLL
-        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    UNROLL
+    for (int i = 0; i < mr; i++) UNROLL
+    for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
     const int64_t k = x->k, steps = k / KU, ldc = x->ldc;
     /* phases: iterations left when each one ends */
     int64_t late = steps > C_AHEAD / KU ? C_AHEAD / KU : steps, left = steps;
@@ -54,7 +53,7 @@ UNROLL
             if (NV > 1) __builtin_prefetch(pf + 64);
             if (NV * VL * sizeof(T) > 128) __builtin_prefetch(pf + 128);
             if (NV * VL * sizeof(T) > 192) __builtin_prefetch(pf + 192);
-UNROLL
+            UNROLL
             for (int u = 0; u < KU; u++) ukr_step(mr, nv, acc, a + u * MR, b + u * NR);
         }
         if (left == 0) break;
@@ -77,28 +76,26 @@ UNROLL
     const MK mask = v_mask(masked ? x->last : VL - 1);
     const V va = v_set1((T)x->alpha);
     if (x->beta == 0.0) {
-UNROLL
-        for (int i = 0; i < mr; i++, c += ldc)
-UNROLL
-            for (int j = 0; j < nv; j++) {
-                V r = v_mul(va, acc[i][j]);
-                if (masked && j == nv - 1)
-                    v_storem(c + j * VL, mask, r);
-                else
-                    v_store(c + j * VL, r);
-            }
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (masked && j == nv - 1)
+                v_storem(c + j * VL, mask, r);
+            else
+                v_store(c + j * VL, r);
+        }
     } else {
         const V vb = v_set1((T)x->beta);
-UNROLL
-        for (int i = 0; i < mr; i++, c += ldc)
-UNROLL
-            for (int j = 0; j < nv; j++) {
-                V r = v_mul(va, acc[i][j]);
-                if (masked && j == nv - 1)
-                    v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
-                else
-                    v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
-            }
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (masked && j == nv - 1)
+                v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
+            else
+                v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
+        }
     }
     (void)mask;
 }
@@ -107,24 +104,25 @@ static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c
 {
     ukr_body(MR, NV, 0, x, a, b, c);
 }
-#define EDGE(m, v)                                                                                                     \
-    static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c)                             \
-    {                                                                                                                  \
-        ukr_body(m, v, 1, x, a, b, c);                                                                                 \
+#define EDGE(m, v)                                                                         \
+    static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c) \
+    {                                                                                      \
+        ukr_body(m, v, 1, x, a, b, c);                                                     \
     }
 #if NV == 4
-#define EDGES(m) EDGE(m, 1) EDGE(m, 2) EDGE(m, 3) EDGE(m, 4)
-#define ROW(m) ukr_##m##_1, ukr_##m##_2, ukr_##m##_3, ukr_##m##_4
+#    define EDGES(m) EDGE(m, 1) EDGE(m, 2) EDGE(m, 3) EDGE(m, 4)
+#    define ROW(m) ukr_##m##_1, ukr_##m##_2, ukr_##m##_3, ukr_##m##_4
 #elif NV == 2
-#define EDGES(m) EDGE(m, 1) EDGE(m, 2)
-#define ROW(m) ukr_##m##_1, ukr_##m##_2
+#    define EDGES(m) EDGE(m, 1) EDGE(m, 2)
+#    define ROW(m) ukr_##m##_1, ukr_##m##_2
 #endif
-EDGES(1) EDGES(2) EDGES(3) EDGES(4)
+EDGES(1)
+EDGES(2) EDGES(3) EDGES(4)
 #if MR == 6
-EDGES(5) EDGES(6)
-static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6)};
+    EDGES(5)
+        EDGES(6) static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6)};
 #else
-static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4)};
+    static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4)};
 #endif
 
 static void pack_a(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)

@@ -11,9 +11,10 @@ enum { ST_UKR_MAX_NV = 4, ST_PACK_SLACK = 256 /* bytes past the last panel that 
 
 typedef struct st_ukr_args {
     int64_t k, ldc;
-    double alpha, beta;   /* C := alpha * AB + beta * C; beta = 0 never reads C */
-    int last;             /* lanes of the last vector, 1..vl (edge kernels) */
-    const char *next;     /* next B panel's lines to bring near meanwhile, 256 bytes every four steps, next_count times */
+    double alpha, beta; /* C := alpha * AB + beta * C; beta = 0 never reads C */
+    int last;           /* lanes of the last vector, 1..vl (edge kernels) */
+    const char *
+        next; /* next B panel's lines to bring near meanwhile, 256 bytes every four steps, next_count times */
     int64_t next_count;
 } st_ukr_args;
 typedef void (*st_ukr_fn)(const st_ukr_args *x, const void *a, const void *b, void *c);

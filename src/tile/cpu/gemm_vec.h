@@ -22,25 +22,25 @@
 #undef v_sum
 
 #ifndef ST_TILE_CPU_GEMM_VEC_H
-#define ST_TILE_CPU_GEMM_VEC_H
-#include "base/base.h"
-#include <string.h>
+#    define ST_TILE_CPU_GEMM_VEC_H
+#    include "base/base.h"
+#    include <string.h>
 /* Complete unrolling of a loop with a constant count: clang must do it early, or arrays of vectors stay in memory. */
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
-#if defined(__AVX2__)
-#include <immintrin.h>
+#    if defined(__clang__)
+#        define UNROLL _Pragma("clang loop unroll(full)")
+#    else
+#        define UNROLL _Pragma("GCC unroll 32")
+#    endif
+#    if defined(__AVX2__)
+#        include <immintrin.h>
 static const int32_t vec_mask32[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 static const int64_t vec_mask64[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
-#if !defined(__AVX512VL__)
+#        if !defined(__AVX512VL__)
 ST_INLINE __m256i vec_mask32_256(int n) { return _mm256_loadu_si256((const __m256i *)(vec_mask32 + 8 - n)); }
 ST_INLINE __m128i vec_mask32_128(int n) { return _mm_loadu_si128((const __m128i *)(vec_mask32 + 8 - n)); }
 ST_INLINE __m256i vec_mask64_256(int n) { return _mm256_loadu_si256((const __m256i *)(vec_mask64 + 4 - n)); }
 ST_INLINE __m128i vec_mask64_128(int n) { return _mm_loadu_si128((const __m128i *)(vec_mask64 + 4 - n)); }
-#endif
+#        endif
 ST_INLINE float vec_sum_ps128(__m128 x)
 {
     x = _mm_add_ps(x, _mm_movehl_ps(x, x));
@@ -55,7 +55,7 @@ ST_INLINE double vec_sum_pd256(__m256d x)
 {
     return vec_sum_pd128(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1)));
 }
-#if defined(__AVX512F__)
+#        if defined(__AVX512F__)
 ST_INLINE float vec_sum_ps512(__m512 x)
 {
     return vec_sum_ps256(_mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1)));
@@ -64,8 +64,8 @@ ST_INLINE double vec_sum_pd512(__m512d x)
 {
     return vec_sum_pd256(_mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1)));
 }
-#endif
-#else
+#        endif
+#    else
 typedef float vec_f32x4 __attribute__((vector_size(16)));
 typedef double vec_f64x2 __attribute__((vector_size(16)));
 typedef float vec_f32x4u __attribute__((vector_size(16), aligned(4), may_alias));
@@ -90,170 +90,170 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 {
     for (int i = 0; i < n; i++) p[i] = v[i];
 }
-#endif
+#    endif
 #endif
 
 #if (VEC_BITS == 512 && !defined(__AVX512VL__)) || (VEC_BITS == 256 && !defined(__AVX2__))
-#error "compiled without the flags of its instruction set: the file's suffix selects them"
+#    error "compiled without the flags of its instruction set: the file's suffix selects them"
 #endif
 #if defined(__AVX512VL__)
-#if VEC_F64
-#define T double
-#define VL (VEC_BITS / 64)
-#define MK __mmask8
-#define v_mask(n) ((__mmask8)((1u << (n)) - 1))
-#else
-#define T float
-#define VL (VEC_BITS / 32)
-#if VEC_BITS == 512
-#define MK __mmask16
-#define v_mask(n) ((__mmask16)((1u << (n)) - 1))
-#else
-#define MK __mmask8
-#define v_mask(n) ((__mmask8)((1u << (n)) - 1))
-#endif
-#endif
-#if VEC_BITS == 512 && VEC_F64
-#define V __m512d
-#define v_zero() _mm512_setzero_pd()
-#define v_set1(x) _mm512_set1_pd(x)
-#define v_load(p) _mm512_loadu_pd(p)
-#define v_store(p, v) _mm512_storeu_pd(p, v)
-#define v_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
-#define v_mul(a, b) _mm512_mul_pd(a, b)
-#define v_add(a, b) _mm512_add_pd(a, b)
-#define v_loadm(m, p) _mm512_maskz_loadu_pd(m, p)
-#define v_storem(p, m, v) _mm512_mask_storeu_pd(p, m, v)
-#define v_sum(v) vec_sum_pd512(v)
-#elif VEC_BITS == 512
-#define V __m512
-#define v_zero() _mm512_setzero_ps()
-#define v_set1(x) _mm512_set1_ps(x)
-#define v_load(p) _mm512_loadu_ps(p)
-#define v_store(p, v) _mm512_storeu_ps(p, v)
-#define v_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define v_mul(a, b) _mm512_mul_ps(a, b)
-#define v_add(a, b) _mm512_add_ps(a, b)
-#define v_loadm(m, p) _mm512_maskz_loadu_ps(m, p)
-#define v_storem(p, m, v) _mm512_mask_storeu_ps(p, m, v)
-#define v_sum(v) vec_sum_ps512(v)
-#endif
+#    if VEC_F64
+#        define T double
+#        define VL (VEC_BITS / 64)
+#        define MK __mmask8
+#        define v_mask(n) ((__mmask8)((1u << (n)) - 1))
+#    else
+#        define T float
+#        define VL (VEC_BITS / 32)
+#        if VEC_BITS == 512
+#            define MK __mmask16
+#            define v_mask(n) ((__mmask16)((1u << (n)) - 1))
+#        else
+#            define MK __mmask8
+#            define v_mask(n) ((__mmask8)((1u << (n)) - 1))
+#        endif
+#    endif
+#    if VEC_BITS == 512 && VEC_F64
+#        define V __m512d
+#        define v_zero() _mm512_setzero_pd()
+#        define v_set1(x) _mm512_set1_pd(x)
+#        define v_load(p) _mm512_loadu_pd(p)
+#        define v_store(p, v) _mm512_storeu_pd(p, v)
+#        define v_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
+#        define v_mul(a, b) _mm512_mul_pd(a, b)
+#        define v_add(a, b) _mm512_add_pd(a, b)
+#        define v_loadm(m, p) _mm512_maskz_loadu_pd(m, p)
+#        define v_storem(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#        define v_sum(v) vec_sum_pd512(v)
+#    elif VEC_BITS == 512
+#        define V __m512
+#        define v_zero() _mm512_setzero_ps()
+#        define v_set1(x) _mm512_set1_ps(x)
+#        define v_load(p) _mm512_loadu_ps(p)
+#        define v_store(p, v) _mm512_storeu_ps(p, v)
+#        define v_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#        define v_mul(a, b) _mm512_mul_ps(a, b)
+#        define v_add(a, b) _mm512_add_ps(a, b)
+#        define v_loadm(m, p) _mm512_maskz_loadu_ps(m, p)
+#        define v_storem(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#        define v_sum(v) vec_sum_ps512(v)
+#    endif
 #elif defined(__AVX2__)
-#if VEC_F64
-#define T double
-#define VL (VEC_BITS / 64)
-#else
-#define T float
-#define VL (VEC_BITS / 32)
-#endif
-#if VEC_BITS == 256
-#define MK __m256i
-#else
-#define MK __m128i
-#endif
+#    if VEC_F64
+#        define T double
+#        define VL (VEC_BITS / 64)
+#    else
+#        define T float
+#        define VL (VEC_BITS / 32)
+#    endif
+#    if VEC_BITS == 256
+#        define MK __m256i
+#    else
+#        define MK __m128i
+#    endif
 #else /* portable: 16-byte vectors of the compiler */
-#define MK int
-#define v_mask(n) (n)
-#define v_mul(a, b) ((a) * (b))
-#define v_add(a, b) ((a) + (b))
-#define v_fma(a, b, c) ((a) * (b) + (c))
-#if VEC_F64
-#define T double
-#define VL 2
-#define V vec_f64x2
-#define v_zero() ((vec_f64x2){0, 0})
-#define v_set1(x) ((vec_f64x2){(x), (x)})
-#define v_load(p) ((vec_f64x2)(*(const vec_f64x2u *)(p)))
-#define v_store(p, v) (*(vec_f64x2u *)(p) = (v))
-#define v_loadm(m, p) vec_loadm_f64(m, p)
-#define v_storem(p, m, v) vec_storem_f64(p, m, v)
-#define v_sum(v) ((v)[0] + (v)[1])
-#else
-#define T float
-#define VL 4
-#define V vec_f32x4
-#define v_zero() ((vec_f32x4){0, 0, 0, 0})
-#define v_set1(x) ((vec_f32x4){(x), (x), (x), (x)})
-#define v_load(p) ((vec_f32x4)(*(const vec_f32x4u *)(p)))
-#define v_store(p, v) (*(vec_f32x4u *)(p) = (v))
-#define v_loadm(m, p) vec_loadm_f32(m, p)
-#define v_storem(p, m, v) vec_storem_f32(p, m, v)
-#define v_sum(v) (((v)[0] + (v)[2]) + ((v)[1] + (v)[3]))
-#endif
+#    define MK int
+#    define v_mask(n) (n)
+#    define v_mul(a, b) ((a) * (b))
+#    define v_add(a, b) ((a) + (b))
+#    define v_fma(a, b, c) ((a) * (b) + (c))
+#    if VEC_F64
+#        define T double
+#        define VL 2
+#        define V vec_f64x2
+#        define v_zero() ((vec_f64x2){0, 0})
+#        define v_set1(x) ((vec_f64x2){(x), (x)})
+#        define v_load(p) ((vec_f64x2)(*(const vec_f64x2u *)(p)))
+#        define v_store(p, v) (*(vec_f64x2u *)(p) = (v))
+#        define v_loadm(m, p) vec_loadm_f64(m, p)
+#        define v_storem(p, m, v) vec_storem_f64(p, m, v)
+#        define v_sum(v) ((v)[0] + (v)[1])
+#    else
+#        define T float
+#        define VL 4
+#        define V vec_f32x4
+#        define v_zero() ((vec_f32x4){0, 0, 0, 0})
+#        define v_set1(x) ((vec_f32x4){(x), (x), (x), (x)})
+#        define v_load(p) ((vec_f32x4)(*(const vec_f32x4u *)(p)))
+#        define v_store(p, v) (*(vec_f32x4u *)(p) = (v))
+#        define v_loadm(m, p) vec_loadm_f32(m, p)
+#        define v_storem(p, m, v) vec_storem_f32(p, m, v)
+#        define v_sum(v) (((v)[0] + (v)[2]) + ((v)[1] + (v)[3]))
+#    endif
 #endif
 
 #if defined(__AVX2__) && VEC_BITS == 256 && VEC_F64
-#define V __m256d
-#define v_zero() _mm256_setzero_pd()
-#define v_set1(x) _mm256_set1_pd(x)
-#define v_load(p) _mm256_loadu_pd(p)
-#define v_store(p, v) _mm256_storeu_pd(p, v)
-#define v_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
-#define v_mul(a, b) _mm256_mul_pd(a, b)
-#define v_add(a, b) _mm256_add_pd(a, b)
-#define v_sum(v) vec_sum_pd256(v)
+#    define V __m256d
+#    define v_zero() _mm256_setzero_pd()
+#    define v_set1(x) _mm256_set1_pd(x)
+#    define v_load(p) _mm256_loadu_pd(p)
+#    define v_store(p, v) _mm256_storeu_pd(p, v)
+#    define v_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
+#    define v_mul(a, b) _mm256_mul_pd(a, b)
+#    define v_add(a, b) _mm256_add_pd(a, b)
+#    define v_sum(v) vec_sum_pd256(v)
 #elif defined(__AVX2__) && VEC_BITS == 256
-#define V __m256
-#define v_zero() _mm256_setzero_ps()
-#define v_set1(x) _mm256_set1_ps(x)
-#define v_load(p) _mm256_loadu_ps(p)
-#define v_store(p, v) _mm256_storeu_ps(p, v)
-#define v_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define v_mul(a, b) _mm256_mul_ps(a, b)
-#define v_add(a, b) _mm256_add_ps(a, b)
-#define v_sum(v) vec_sum_ps256(v)
+#    define V __m256
+#    define v_zero() _mm256_setzero_ps()
+#    define v_set1(x) _mm256_set1_ps(x)
+#    define v_load(p) _mm256_loadu_ps(p)
+#    define v_store(p, v) _mm256_storeu_ps(p, v)
+#    define v_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#    define v_mul(a, b) _mm256_mul_ps(a, b)
+#    define v_add(a, b) _mm256_add_ps(a, b)
+#    define v_sum(v) vec_sum_ps256(v)
 #elif defined(__AVX2__) && VEC_BITS == 128 && VEC_F64
-#define V __m128d
-#define v_zero() _mm_setzero_pd()
-#define v_set1(x) _mm_set1_pd(x)
-#define v_load(p) _mm_loadu_pd(p)
-#define v_store(p, v) _mm_storeu_pd(p, v)
-#define v_fma(a, b, c) _mm_fmadd_pd(a, b, c)
-#define v_mul(a, b) _mm_mul_pd(a, b)
-#define v_add(a, b) _mm_add_pd(a, b)
-#define v_sum(v) vec_sum_pd128(v)
+#    define V __m128d
+#    define v_zero() _mm_setzero_pd()
+#    define v_set1(x) _mm_set1_pd(x)
+#    define v_load(p) _mm_loadu_pd(p)
+#    define v_store(p, v) _mm_storeu_pd(p, v)
+#    define v_fma(a, b, c) _mm_fmadd_pd(a, b, c)
+#    define v_mul(a, b) _mm_mul_pd(a, b)
+#    define v_add(a, b) _mm_add_pd(a, b)
+#    define v_sum(v) vec_sum_pd128(v)
 #elif defined(__AVX2__) && VEC_BITS == 128
-#define V __m128
-#define v_zero() _mm_setzero_ps()
-#define v_set1(x) _mm_set1_ps(x)
-#define v_load(p) _mm_loadu_ps(p)
-#define v_store(p, v) _mm_storeu_ps(p, v)
-#define v_fma(a, b, c) _mm_fmadd_ps(a, b, c)
-#define v_mul(a, b) _mm_mul_ps(a, b)
-#define v_add(a, b) _mm_add_ps(a, b)
-#define v_sum(v) vec_sum_ps128(v)
+#    define V __m128
+#    define v_zero() _mm_setzero_ps()
+#    define v_set1(x) _mm_set1_ps(x)
+#    define v_load(p) _mm_loadu_ps(p)
+#    define v_store(p, v) _mm_storeu_ps(p, v)
+#    define v_fma(a, b, c) _mm_fmadd_ps(a, b, c)
+#    define v_mul(a, b) _mm_mul_ps(a, b)
+#    define v_add(a, b) _mm_add_ps(a, b)
+#    define v_sum(v) vec_sum_ps128(v)
 #endif
 
 #if defined(__AVX512VL__)
-#if VEC_BITS == 256 && VEC_F64
-#define v_loadm(m, p) _mm256_maskz_loadu_pd(m, p)
-#define v_storem(p, m, v) _mm256_mask_storeu_pd(p, m, v)
-#elif VEC_BITS == 256
-#define v_loadm(m, p) _mm256_maskz_loadu_ps(m, p)
-#define v_storem(p, m, v) _mm256_mask_storeu_ps(p, m, v)
-#elif VEC_BITS == 128 && VEC_F64
-#define v_loadm(m, p) _mm_maskz_loadu_pd(m, p)
-#define v_storem(p, m, v) _mm_mask_storeu_pd(p, m, v)
-#elif VEC_BITS == 128
-#define v_loadm(m, p) _mm_maskz_loadu_ps(m, p)
-#define v_storem(p, m, v) _mm_mask_storeu_ps(p, m, v)
-#endif
+#    if VEC_BITS == 256 && VEC_F64
+#        define v_loadm(m, p) _mm256_maskz_loadu_pd(m, p)
+#        define v_storem(p, m, v) _mm256_mask_storeu_pd(p, m, v)
+#    elif VEC_BITS == 256
+#        define v_loadm(m, p) _mm256_maskz_loadu_ps(m, p)
+#        define v_storem(p, m, v) _mm256_mask_storeu_ps(p, m, v)
+#    elif VEC_BITS == 128 && VEC_F64
+#        define v_loadm(m, p) _mm_maskz_loadu_pd(m, p)
+#        define v_storem(p, m, v) _mm_mask_storeu_pd(p, m, v)
+#    elif VEC_BITS == 128
+#        define v_loadm(m, p) _mm_maskz_loadu_ps(m, p)
+#        define v_storem(p, m, v) _mm_mask_storeu_ps(p, m, v)
+#    endif
 #elif defined(__AVX2__)
-#if VEC_BITS == 256 && VEC_F64
-#define v_mask(n) vec_mask64_256(n)
-#define v_loadm(m, p) _mm256_maskload_pd(p, m)
-#define v_storem(p, m, v) _mm256_maskstore_pd(p, m, v)
-#elif VEC_BITS == 256
-#define v_mask(n) vec_mask32_256(n)
-#define v_loadm(m, p) _mm256_maskload_ps(p, m)
-#define v_storem(p, m, v) _mm256_maskstore_ps(p, m, v)
-#elif VEC_BITS == 128 && VEC_F64
-#define v_mask(n) vec_mask64_128(n)
-#define v_loadm(m, p) _mm_maskload_pd(p, m)
-#define v_storem(p, m, v) _mm_maskstore_pd(p, m, v)
-#elif VEC_BITS == 128
-#define v_mask(n) vec_mask32_128(n)
-#define v_loadm(m, p) _mm_maskload_ps(p, m)
-#define v_storem(p, m, v) _mm_maskstore_ps(p, m, v)
-#endif
+#    if VEC_BITS == 256 && VEC_F64
+#        define v_mask(n) vec_mask64_256(n)
+#        define v_loadm(m, p) _mm256_maskload_pd(p, m)
+#        define v_storem(p, m, v) _mm256_maskstore_pd(p, m, v)
+#    elif VEC_BITS == 256
+#        define v_mask(n) vec_mask32_256(n)
+#        define v_loadm(m, p) _mm256_maskload_ps(p, m)
+#        define v_storem(p, m, v) _mm256_maskstore_ps(p, m, v)
+#    elif VEC_BITS == 128 && VEC_F64
+#        define v_mask(n) vec_mask64_128(n)
+#        define v_loadm(m, p) _mm_maskload_pd(p, m)
+#        define v_storem(p, m, v) _mm_maskstore_pd(p, m, v)
+#    elif VEC_BITS == 128
+#        define v_mask(n) vec_mask32_128(n)
+#        define v_loadm(m, p) _mm_maskload_ps(p, m)
+#        define v_storem(p, m, v) _mm_maskstore_ps(p, m, v)
+#    endif
 #endif

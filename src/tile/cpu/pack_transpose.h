@@ -14,14 +14,14 @@ ST_INLINE void PACK_NAME(const int W, T *restrict dst, int64_t w, int64_t k, con
             const T *s = src + i0 * ls + p;
             T *d = dst + p * W + i0;
             if (w >= i0 + TR) {
-UNROLL
+                UNROLL
                 for (int i = 0; i < TR; i++, s += ls) r[i] = tv_load(s);
             } else {
-UNROLL
+                UNROLL
                 for (int i = 0; i < TR; i++, s += ls) r[i] = i0 + i < w ? tv_load(s) : tv_zero();
             }
             tv_transpose(r);
-UNROLL
+            UNROLL
             for (int q = 0; q < TR; q++) tv_store(d + q * W, r[q]);
         }
     }

@@ -7,12 +7,13 @@
 #include "tile/cpu/gemm_vec.h"
 #include "tile/cpu/small_kernel.h"
 
-ST_INLINE void SMALL(step)(const int mr, const int nv, const int masked, MK mask, V acc[ST_SMALL_ROWS][ST_SMALL_NV], const T *a, int64_t ars,
-                           const T *b)
+ST_INLINE void SMALL(step)(const int mr, const int nv, const int masked, MK mask,
+                           V acc[ST_SMALL_ROWS][ST_SMALL_NV], const T *a, int64_t ars, const T *b)
 {
     V bv[ST_SMALL_NV];
     UNROLL
-    for (int j = 0; j < nv; j++) bv[j] = masked && j == nv - 1 ? v_loadm(mask, b + j * VL) : v_load(b + j * VL);
+    for (int j = 0; j < nv; j++)
+        bv[j] = masked && j == nv - 1 ? v_loadm(mask, b + j * VL) : v_load(b + j * VL);
     UNROLL
     for (int i = 0; i < mr; i++) {
         V x = v_set1(a[i * ars]);
@@ -21,54 +22,53 @@ ST_INLINE void SMALL(step)(const int mr, const int nv, const int masked, MK mask
     }
 }
 
-ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const st_small_shape *s, const T *restrict a, const T *restrict b,
-                           T *restrict c, double alpha, double beta)
+ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const st_small_shape *s,
+                           const T *restrict a, const T *restrict b, T *restrict c, double alpha, double beta)
 {
     const MK mask = v_mask(masked ? s->last : VL - 1);
     const int64_t ars = s->ars, acs = s->acs, brs = s->brs, crs = s->crs;
     for (int64_t t = s->tiles; t > 0; t--, a += mr * ars, c += mr * crs) {
         V acc[ST_SMALL_ROWS][ST_SMALL_NV];
         UNROLL
-        for (int i = 0; i < mr; i++)
-            UNROLL
-            for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+        for (int i = 0; i < mr; i++) UNROLL
+        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
         const T *pa = a, *pb = b;
-        for (int64_t p = s->k; p > 0; p--, pa += acs, pb += brs) SMALL(step)(mr, nv, masked, mask, acc, pa, ars, pb);
+        for (int64_t p = s->k; p > 0; p--, pa += acs, pb += brs)
+            SMALL(step)(mr, nv, masked, mask, acc, pa, ars, pb);
         T *pc = c;
         __asm__("" : "+r"(pc)); /* or GCC keeps all row addresses through the loop */
         const V va = v_set1((T)alpha);
         if (beta == 0.0) {
             UNROLL
-            for (int i = 0; i < mr; i++, pc += crs)
-                UNROLL
-                for (int j = 0; j < nv; j++) {
-                    V r = v_mul(va, acc[i][j]);
-                    if (masked && j == nv - 1)
-                        v_storem(pc + j * VL, mask, r);
-                    else
-                        v_store(pc + j * VL, r);
-                }
+            for (int i = 0; i < mr; i++, pc += crs) UNROLL
+            for (int j = 0; j < nv; j++) {
+                V r = v_mul(va, acc[i][j]);
+                if (masked && j == nv - 1)
+                    v_storem(pc + j * VL, mask, r);
+                else
+                    v_store(pc + j * VL, r);
+            }
         } else {
             const V vb = v_set1((T)beta);
             UNROLL
-            for (int i = 0; i < mr; i++, pc += crs)
-                UNROLL
-                for (int j = 0; j < nv; j++) {
-                    V r = v_mul(va, acc[i][j]);
-                    if (masked && j == nv - 1)
-                        v_storem(pc + j * VL, mask, v_fma(vb, v_loadm(mask, pc + j * VL), r));
-                    else
-                        v_store(pc + j * VL, v_fma(vb, v_load(pc + j * VL), r));
-                }
+            for (int i = 0; i < mr; i++, pc += crs) UNROLL
+            for (int j = 0; j < nv; j++) {
+                V r = v_mul(va, acc[i][j]);
+                if (masked && j == nv - 1)
+                    v_storem(pc + j * VL, mask, v_fma(vb, v_loadm(mask, pc + j * VL), r));
+                else
+                    v_store(pc + j * VL, v_fma(vb, v_load(pc + j * VL), r));
+            }
         }
     }
     (void)mask;
 }
 
-#define ONE(m, v, x, name)                                                                                                 \
-    static void SMALL(name##_##m##_##v)(const st_small_shape *s, const void *a, const void *b, void *c, double alpha, double beta) \
-    {                                                                                                                      \
-        SMALL(tile)(m, v, x, s, a, b, c, alpha, beta);                                                                     \
+#define ONE(m, v, x, name)                                                                              \
+    static void SMALL(name##_##m##_##v)(const st_small_shape *s, const void *a, const void *b, void *c, \
+                                        double alpha, double beta)                                      \
+    {                                                                                                   \
+        SMALL(tile)(m, v, x, s, a, b, c, alpha, beta);                                                  \
     }
 #define BOTH(m, v) ONE(m, v, 0, f) ONE(m, v, 1, p)
 #define UP_TO_4(v) BOTH(1, v) BOTH(2, v) BOTH(3, v) BOTH(4, v)
@@ -100,13 +100,25 @@ UP_TO_6(4)
 #endif
 
 #if ROWS4
-#define TABLE(x) {[0] = LIST_12(x, 1), [12] = LIST_12(x, 2), [24] = LIST_8(x, 3), [36] = LIST_6(x, 4)}
+#    define TABLE(x)                                                                            \
+        {                                                                                       \
+            [0] = LIST_12(x, 1), [12] = LIST_12(x, 2), [24] = LIST_8(x, 3), [36] = LIST_6(x, 4) \
+        }
 #elif ROWS2 == 6
-#define TABLE(x) {[0] = LIST_12(x, 1), [12] = LIST_6(x, 2)}
+#    define TABLE(x)                                 \
+        {                                            \
+            [0] = LIST_12(x, 1), [12] = LIST_6(x, 2) \
+        }
 #elif ROWS2 == 4
-#define TABLE(x) {[0] = LIST_8(x, 1), [12] = LIST_4(x, 2)}
+#    define TABLE(x)                                \
+        {                                           \
+            [0] = LIST_8(x, 1), [12] = LIST_4(x, 2) \
+        }
 #else
-#define TABLE(x) {[0] = LIST_12(x, 1)}
+#    define TABLE(x)            \
+        {                       \
+            [0] = LIST_12(x, 1) \
+        }
 #endif
 static const st_small_fn SMALL(full)[ST_SMALL_NV * ST_SMALL_ROWS] = TABLE(f);
 static const st_small_fn SMALL(masked)[ST_SMALL_NV * ST_SMALL_ROWS] = TABLE(p);

@@ -22,7 +22,8 @@
 #define ROWS3 0
 #define ROWS4 0
 #include "tile/cpu/small_body.h"
-const st_small_kernel st_kernel_gemm_f32f32f32_small_avx512 = {3,
-                                                               {{512 / 32, 4, {12, 12, 8, 6}, full_w64, masked_w64},
-                                                                {256 / 32, 1, {12}, full_w32, masked_w32},
-                                                                {128 / 32, 1, {12}, full_w16, masked_w16}}};
+const st_small_kernel st_kernel_gemm_f32f32f32_small_avx512 = {
+    3,
+    {{512 / 32, 4, {12, 12, 8, 6}, full_w64, masked_w64},
+     {256 / 32, 1, {12}, full_w32, masked_w32},
+     {128 / 32, 1, {12}, full_w16, masked_w16}}};

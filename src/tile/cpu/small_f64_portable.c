@@ -8,4 +8,5 @@
 #define ROWS3 0
 #define ROWS4 0
 #include "tile/cpu/small_body.h"
-const st_small_kernel st_kernel_gemm_f64f64f64_small_portable = {1, {{128 / 64, 2, {8, 4}, full_w16, masked_w16}}};
+const st_small_kernel st_kernel_gemm_f64f64f64_small_portable = {
+    1, {{128 / 64, 2, {8, 4}, full_w16, masked_w16}}};

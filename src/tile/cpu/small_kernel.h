@@ -14,11 +14,12 @@ typedef struct st_small_shape {
     int64_t tiles;
     int64_t last;
 } st_small_shape;
-typedef void (*st_small_fn)(const st_small_shape *s, const void *a, const void *b, void *c, double alpha, double beta);
+typedef void (*st_small_fn)(const st_small_shape *s, const void *a, const void *b, void *c, double alpha,
+                            double beta);
 
 typedef struct st_small_width {
-    int vl, nv;          /* lanes; most vectors of a tile */
-    int rows[ST_SMALL_NV]; /* most rows of a tile of 1, 2... vectors */
+    int vl, nv;                       /* lanes; most vectors of a tile */
+    int rows[ST_SMALL_NV];            /* most rows of a tile of 1, 2... vectors */
     const st_small_fn *full, *masked; /* [(vectors - 1) * ST_SMALL_ROWS + rows - 1] */
 } st_small_width;
 typedef struct st_small_kernel {

@@ -24,8 +24,9 @@ static int teardown(void **state)
 typedef struct st_case {
     strata_type type;
     st_contract c;
-    test_array a, b, c0, got; /* a: batch, m, k; b: batch, k, n; c0 the old C, got the result in the same layout */
-    int bd, md, nd, kd;       /* numbers of axes */
+    test_array a, b, c0,
+        got;            /* a: batch, m, k; b: batch, k, n; c0 the old C, got the result in the same layout */
+    int bd, md, nd, kd; /* numbers of axes */
     double alpha, beta;
 } st_case;
 
@@ -38,8 +39,8 @@ static void strides(const test_array *t, int first, int count, st_axis *ax, char
 }
 
 /* bd[], md[], nd[], kd[]: lengths of the axes of each list */
-static void make(st_case *x, test_rng *r, strata_type type, int nb, const int64_t *b, int nm, const int64_t *m, int nn, const int64_t *n,
-                 int nk, const int64_t *k, unsigned how)
+static void make(st_case *x, test_rng *r, strata_type type, int nb, const int64_t *b, int nm,
+                 const int64_t *m, int nn, const int64_t *n, int nk, const int64_t *k, unsigned how)
 {
     int64_t da[8], db[8], dc[8];
     memset(x, 0, sizeof *x);
@@ -84,7 +85,8 @@ static void fill_c(st_case *x, test_rng *r)
     }
     test_array_random(r, &x->c0, -1, 1);
     int64_t i[STRATA_MAX_RANK] = {0};
-    if (strata_count(x->got.t)) do test_put(&x->got.t, i, test_get(&x->c0.t, i));
+    if (strata_count(x->got.t)) do
+            test_put(&x->got.t, i, test_get(&x->c0.t, i));
         while (test_next(&x->got.t, i));
 }
 
@@ -114,7 +116,8 @@ static void verify(st_case *x)
         long double old = x->beta == 0 ? 0 : (long double)test_get(&x->c0.t, i);
         long double want = x->alpha * s + (x->beta == 0 ? 0 : x->beta * old);
         double bound = (double)((k + 3) * u * (fabs(x->alpha) * abs + fabsl((long double)x->beta * old)));
-        test_close(test_get(C, i), (double)want, bound, "C[%d,%d,%d,%d]", (int)i[0], (int)i[1], (int)i[2], (int)i[3]);
+        test_close(test_get(C, i), (double)want, bound, "C[%d,%d,%d,%d]", (int)i[0], (int)i[1], (int)i[2],
+                   (int)i[3]);
     } while (test_next(C, i));
     test_array_intact(&x->got);
 }
@@ -159,12 +162,15 @@ static void two_dims(test_rng *r, const char *kernel, strata_type type, int roun
     int64_t m = some_length(r), n = some_length(r), k = some_length(r);
     if (test_chance(r, 0.1)) k = test_int(r, 500, 1100);
     st_case x;
-    unsigned how = test_chance(r, 0.3) ? TEST_PACKED : test_chance(r, 0.5) ? TEST_PERMUTED | TEST_PADDED : TEST_ANY;
+    unsigned how = test_chance(r, 0.3)   ? TEST_PACKED
+                   : test_chance(r, 0.5) ? TEST_PERMUTED | TEST_PADDED
+                                         : TEST_ANY;
     make(&x, r, type, 0, NULL, 1, &m, 1, &n, 1, &k, how);
     x.alpha = scalars[test_int(r, 0, 5)];
     x.beta = scalars[test_int(r, 0, 5)];
-    test_problem("%s %s round %d: %lldx%lldx%lld alpha %g beta %g, A %s B %s C %s", kernel ? kernel : "any", strata_type_name(type), round,
-                 (long long)m, (long long)n, (long long)k, x.alpha, x.beta, test_say(x.a.t), test_say(x.b.t), test_say(x.got.t));
+    test_problem("%s %s round %d: %lldx%lldx%lld alpha %g beta %g, A %s B %s C %s", kernel ? kernel : "any",
+                 strata_type_name(type), round, (long long)m, (long long)n, (long long)k, x.alpha, x.beta,
+                 test_say(x.a.t), test_say(x.b.t), test_say(x.got.t));
     fill_c(&x, r);
     if (run_plan(&x, kernel)) verify(&x);
     release(&x);
@@ -193,11 +199,13 @@ static void the_choice(void **state)
 static void axis_lists(void **state)
 {
     (void)state;
-    static const char *const kernels[] = {NULL, "gemm_f32f32f32_6x64_avx512", "gemm_f32f32f32_6x16_avx2", "gemm_f32f32f32_4x8_portable"};
+    static const char *const kernels[] = {NULL, "gemm_f32f32f32_6x64_avx512", "gemm_f32f32f32_6x16_avx2",
+                                          "gemm_f32f32f32_4x8_portable"};
     test_rng r = test_rng_make(13);
     for (int n = 0; n < test_rounds(160); n++) {
         int64_t b[3], m[2], nn[2], k[2];
-        int nb = (int)test_int(&r, 0, 3), nm = (int)test_int(&r, 0, 2), nc = (int)test_int(&r, 0, 2), nk = (int)test_int(&r, 0, 2);
+        int nb = (int)test_int(&r, 0, 3), nm = (int)test_int(&r, 0, 2), nc = (int)test_int(&r, 0, 2),
+            nk = (int)test_int(&r, 0, 2);
         for (int i = 0; i < 3; i++) b[i] = test_int(&r, 1, 3);
         for (int i = 0; i < 2; i++) {
             m[i] = test_int(&r, 1, 12);
@@ -209,8 +217,9 @@ static void axis_lists(void **state)
         x.alpha = scalars[test_int(&r, 0, 5)];
         x.beta = scalars[test_int(&r, 0, 5)];
         const char *kernel = kernels[test_int(&r, 0, 3)];
-        test_problem("lists round %d %s: batch %d m %d n %d k %d, alpha %g beta %g, A %s B %s C %s", n, kernel ? kernel : "any", nb, nm, nc, nk,
-                     x.alpha, x.beta, test_say(x.a.t), test_say(x.b.t), test_say(x.got.t));
+        test_problem("lists round %d %s: batch %d m %d n %d k %d, alpha %g beta %g, A %s B %s C %s", n,
+                     kernel ? kernel : "any", nb, nm, nc, nk, x.alpha, x.beta, test_say(x.a.t),
+                     test_say(x.b.t), test_say(x.got.t));
         fill_c(&x, &r);
         if (run_plan(&x, kernel)) verify(&x);
         release(&x);
@@ -221,8 +230,8 @@ static void axis_lists(void **state)
 static void any_number_of_threads(void **state)
 {
     (void)state;
-    static const int64_t shape[][4] = {{1, 300, 300, 300}, {1, 7, 2000, 600}, {1, 2000, 7, 600}, {20, 40, 50, 60}, {3, 130, 140, 1100},
-                                       {1, 250, 4500, 530}};
+    static const int64_t shape[][4] = {{1, 300, 300, 300}, {1, 7, 2000, 600},   {1, 2000, 7, 600},
+                                       {20, 40, 50, 60},   {3, 130, 140, 1100}, {1, 250, 4500, 530}};
     test_rng r = test_rng_make(14);
     for (int s = 0; s < TEST_COUNT(shape); s++) {
         const int64_t *d = shape[s];
@@ -273,7 +282,8 @@ static void nan_and_inf(void **state)
     test_array_set(&x.got, NAN);
     test_check(run_plan(&x, NULL), " ");
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) test_close(test_elem(x.got.t, i, j), 0.0, 0.0, "C[%d,%d]", (int)i, (int)j);
+        for (int64_t j = 0; j < n; j++)
+            test_close(test_elem(x.got.t, i, j), 0.0, 0.0, "C[%d,%d]", (int)i, (int)j);
     release(&x);
 }
 
@@ -287,7 +297,8 @@ static void plans_speak(void **state)
     make(&x, &r, STRATA_F32, 0, NULL, 1, &m, 1, &n, 1, &k, TEST_PACKED);
     strata_plan *p;
     test_ok(h, st_tile_plan(h, "test", &x.c, NULL, 1, 0, NULL, &p));
-    test_check(strstr(strata_plan_describe(p), "gemm f32 300x400x500, A row, B row, C row"), "%s", strata_plan_describe(p));
+    test_check(strstr(strata_plan_describe(p), "gemm f32 300x400x500, A row, B row, C row"), "%s",
+               strata_plan_describe(p));
     test_check(strstr(strata_plan_describe(p), "order"), "%s", strata_plan_describe(p));
     size_t ws = strata_plan_workspace(p);
     test_check(ws < (size_t)(8 << 20) * (size_t)strata_get_threads(h), "workspace %zu", ws);
@@ -302,11 +313,15 @@ static void plans_speak(void **state)
     test_ok(h, strata_get_memory_stats(h, &after));
     test_check(before.system_allocations == after.system_allocations, "allocated during runs");
     strata_plan_destroy(p);
-    test_error(h, st_tile_plan(h, "test", &x.c, NULL, 1, 0, &(strata_choice){.kernel = "gemm_f64f64f64_4x4_portable"}, &p),
+    test_error(h,
+               st_tile_plan(h, "test", &x.c, NULL, 1, 0,
+                            &(strata_choice){.kernel = "gemm_f64f64f64_4x4_portable"}, &p),
                STRATA_ERROR_ARGUMENT, "gemm_f64f64f64_4x4_portable");
     x.c.bounds = 1;
     x.c.bound[0] = (st_bound){.limit = 5, .m = 0, .im = 1, .k = 0, .ik = 1};
-    test_error(h, st_tile_plan(h, "test", &x.c, NULL, 1, 0, &(strata_choice){.kernel = "gemm_f32f32f32_4x8_portable"}, &p),
+    test_error(h,
+               st_tile_plan(h, "test", &x.c, NULL, 1, 0,
+                            &(strata_choice){.kernel = "gemm_f32f32f32_4x8_portable"}, &p),
                STRATA_ERROR_UNSUPPORTED, "bounds");
     release(&x);
 }
@@ -314,8 +329,9 @@ static void plans_speak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row),     cmocka_unit_test(the_choice),  cmocka_unit_test(axis_lists),
-        cmocka_unit_test(any_number_of_threads), cmocka_unit_test(nan_and_inf), cmocka_unit_test(plans_speak),
+        cmocka_unit_test(every_row),   cmocka_unit_test(the_choice),
+        cmocka_unit_test(axis_lists),  cmocka_unit_test(any_number_of_threads),
+        cmocka_unit_test(nan_and_inf), cmocka_unit_test(plans_speak),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
