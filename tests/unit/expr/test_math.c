@@ -168,8 +168,50 @@ static void test_f64(void **state)
     sweep(true);
 }
 
+/* pow on random pairs of bit patterns, of ordinary numbers, and of special values */
+static void test_pow(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    static const double special[] = {0,  -0.0,     1,         -1,  2,     -2,     0.5,   3,
+                                     -3, INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e300, 2.5};
+    static float xf[N], yf[N], zf[N];
+    static double x[N], y[N], z[N];
+    uint64_t s = 12345;
+    for (int f64 = 0; f64 < 2; f64++)
+        for (int kind = 0; kind < 3; kind++) {
+            for (int i = 0; i < N; i++) {
+                uint64_t u = s = s * 6364136223846793005u + 1442695040888963407u,
+                         v = s = s * 6364136223846793005u + 1442695040888963407u;
+                x[i] = kind == 0   ? from_bits(f64 ? u : u >> 32, f64)
+                       : kind == 1 ? (double)(u >> 40) * 0x1p-20
+                                   : special[u >> 60];
+                y[i] = kind == 0   ? from_bits(f64 ? v : v >> 32, f64)
+                       : kind == 1 ? (double)(v >> 40) * 0x1p-21 - 4
+                                   : special[v >> 60];
+                if (!f64) x[i] = xf[i] = (float)x[i], y[i] = yf[i] = (float)y[i];
+            }
+            for (int level = 0; level <= st_cpu_get()->level; level++) {
+                st_loc L[3] = {{f64 ? (char *)z : (char *)zf, 0, 0},
+                               {f64 ? (char *)x : (char *)xf, 0, 0},
+                               {f64 ? (char *)y : (char *)yf, 0, 0}};
+                st_insn in = {.dst = 0, .src = {1, 2, 2, 2, 2}};
+                st_expr_kernels(level, f64)->op[ST_OP_POW][0](L, &in, 1, N);
+                for (int i = 0; i < N; i++) {
+                    double e = ulp_error(powl(x[i], y[i]), f64 ? z[i] : zf[i], f64);
+                    if (!(e <= 1.01)) {
+                        printf("pow(%.17g, %.17g) %s level %d: %.17g, %.3f ulp\n", x[i], y[i],
+                               f64 ? "f64" : "f32", level, f64 ? z[i] : zf[i], e);
+                        fail();
+                    }
+                }
+            }
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_f64)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_f64),
+                                       cmocka_unit_test(test_pow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
