@@ -33,6 +33,8 @@ struct strata_handle {
 /* Workspace of at least `bytes`, 64-byte aligned, valid until the next call of this function on the handle (nested users must
  * not exist: the outermost plan asks once for all its parts). NULL with the error set (naming the limit) when impossible. */
 void *st_workspace(strata_handle *h, size_t bytes);
+/* The same, where `uncounted` of the bytes are what every kernel needs and so no limit can mean (an evaluator's scratch). */
+void *st_workspace_beyond(strata_handle *h, size_t bytes, size_t uncounted);
 
 /* ---- the thread team ------------------------------------------------------------------------------------------------ */
 /* Threads this handle may use now (1 when the caller's parallel_for has 1, or threads was set to 1). */

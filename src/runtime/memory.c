@@ -107,7 +107,9 @@ void st_workspace_drop(strata_handle *h)
     h->workspace_size = 0;
 }
 
-void *st_workspace(strata_handle *h, size_t bytes)
+void *st_workspace(strata_handle *h, size_t bytes) { return st_workspace_beyond(h, bytes, 0); }
+
+void *st_workspace_beyond(strata_handle *h, size_t bytes, size_t uncounted)
 {
     if (ST_LIKELY(bytes <= h->workspace_size)) {
         if (bytes > h->workspace_peak) h->workspace_peak = bytes;
@@ -120,19 +122,20 @@ void *st_workspace(strata_handle *h, size_t bytes)
                       bytes);
         return NULL;
     }
-    if (bytes > h->workspace_limit) {
+    size_t limit = h->workspace_limit > SIZE_MAX - uncounted ? SIZE_MAX : h->workspace_limit + uncounted;
+    if (bytes > limit) {
         st_fail(&h->err, STRATA_ERROR_WORKSPACE, "%zu bytes of workspace are needed and the limit is %zu",
-                bytes, h->workspace_limit);
+                bytes - uncounted, h->workspace_limit);
         st_err_remedy(
             &h->err,
             "strata_set_workspace_limit(h, %zu), or make the plan with a workspace limit in its choice",
-            bytes);
+            bytes - uncounted);
         return NULL;
     }
     st_workspace_drop(h);
     /* some room, so that slightly larger shapes do not ask again; the limit holds for that too */
     size_t want = bytes < 65536 ? 65536 : bytes + bytes / 8;
-    if (want > h->workspace_limit || want < bytes) want = bytes;
+    if (want > limit || want < bytes) want = bytes;
     char *p = st_malloc(h, want);
     if (!p && want > bytes) p = st_malloc(h, want = bytes);
     if (!p) {
