@@ -172,6 +172,11 @@ static strata_status check_outputs(space *p)
     for (int v = 0; v < s->nvars; v++) {
         if (!s->var[v].output) continue;
         const operand *o = &p->op[s->operand[v]];
+        strata_tensor view = {.data = (void *)p, .type = o->type, .rank = o->rank}; /* any address but NULL */
+        memcpy(view.dim, o->dim, (size_t)o->rank * sizeof *o->dim);
+        memcpy(view.stride, o->stride, (size_t)o->rank * sizeof *o->stride);
+        strata_status st = st_tensor_check_output(p->e, p->who, o->name, &view);
+        if (st) return st;
         int line = 0, full = 0, bad = -1;
         for (int d = 0; d < s->rank; d++) {
             const bool reduced = p->axes >> d & 1;
