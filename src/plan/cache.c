@@ -11,8 +11,9 @@ typedef struct st_entry {
     uint64_t hash;
     st_op op;
     size_t bytes, text_bytes,
-        limit; /* limit: the handle's workspace limit, since the choice depended on it */
-    void *key; /* problem bytes, then the text */
+        limit;   /* limit: the handle's workspace limit, since the choice depended on it */
+    int threads; /* what the plan was built for; the choice does not depend on it */
+    void *key;   /* problem bytes, then the text */
     strata_plan *plan;
     uint64_t used;
 } st_entry;
@@ -42,7 +43,8 @@ static void cache_free(void *v)
 static bool same(const st_entry *e, const st_entry *key, const st_problem *p)
 {
     return e->plan && e->hash == key->hash && e->op == key->op && e->bytes == key->bytes &&
-           e->text_bytes == key->text_bytes && e->limit == key->limit && !memcmp(e->key, p->data, p->bytes) &&
+           e->text_bytes == key->text_bytes && e->limit == key->limit && e->threads == key->threads &&
+           !memcmp(e->key, p->data, p->bytes) &&
            (!key->text_bytes || !memcmp((char *)e->key + p->bytes, p->text, key->text_bytes));
 }
 
@@ -87,7 +89,8 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
     st_entry key = {.op = p->op,
                     .bytes = p->bytes,
                     .text_bytes = p->text ? strlen(p->text) + 1 : 0,
-                    .limit = h->workspace_limit};
+                    .limit = h->workspace_limit,
+                    .threads = h->parallel_for ? -h->parallel_threads : st_threads(h)};
     key.hash = st_hash(p->data, p->bytes, (uint64_t)p->op ^ key.limit);
     if (key.text_bytes) key.hash = st_hash(p->text, key.text_bytes, key.hash);
     st_entry *set = c->entry[key.hash % BUCKETS];

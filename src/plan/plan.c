@@ -140,7 +140,7 @@ static void write_text(strata_plan *p, const st_candidate *c, int n, const st_ca
     put(&t, "%s on %s\n", p->title, p->device);
     put(&t, "  kernel     %s    workspace ", chosen->kernel);
     put_size(&t, p->workspace);
-    put(&t, "    predicted %.1f us\n", chosen->us);
+    put(&t, "    predicted %.1f us on one thread\n", chosen->us);
     if (p->flops > 0 || p->bytes > 0)
         put(&t, "  work       %.4g Mflop, %.4g MB at least, %.3g flop/byte\n", p->flops * 1e-6,
             p->bytes * 1e-6, p->bytes > 0 ? p->flops / p->bytes : 0.0);
@@ -207,6 +207,46 @@ static const st_candidate *choose(strata_handle *h, const st_problem *pr, const 
     return best;
 }
 
+/* The choice fixes the order of summation, so it may not depend on how many threads there are: candidates are predicted, and their
+ * workspace is counted, for one thread. */
+static int list_candidates(strata_handle *h, const st_problem *pr, st_candidate *c)
+{
+    const int threads = h->threads, providers = atomic_load(&registry.providers);
+    const strata_parallel_for callers = h->parallel_for;
+    int n = 0;
+    h->threads = 1;
+    h->parallel_for = NULL;
+    for (int i = 0; i < providers; i++) {
+        const st_provider *p = registry.provider[i];
+        if (p->op != pr->op || n == MAX_CANDIDATES) continue;
+        int k = p->enumerate(h, pr, c + n, MAX_CANDIDATES - n);
+        for (int j = n; j < n + k; j++) c[j].provider = p;
+        n += k;
+    }
+    h->threads = threads;
+    h->parallel_for = callers;
+    return n;
+}
+
+/* Several threads may want more workspace than the limit that one thread keeps: then the plan is for one. */
+static strata_status build(strata_handle *h, const st_problem *pr, const strata_choice *choice,
+                           const st_candidate *c, strata_plan **plan)
+{
+    strata_status s = c->provider->build(h, pr, c, plan);
+    const size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
+    if (s || (*plan)->workspace <= limit) return s;
+    const int threads = h->threads;
+    const strata_parallel_for callers = h->parallel_for;
+    strata_plan_destroy(*plan);
+    *plan = NULL;
+    h->threads = 1;
+    h->parallel_for = NULL;
+    s = c->provider->build(h, pr, c, plan);
+    h->threads = threads;
+    h->parallel_for = callers;
+    return s;
+}
+
 strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_choice *choice,
                            strata_plan **plan)
 {
@@ -219,16 +259,9 @@ strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_
     st_candidate *c = calloc(MAX_CANDIDATES, sizeof *c);
     if (!c) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory to list candidates", pr->who);
     uint64_t t0 = st_trace_begin();
-    int n = 0, providers = atomic_load(&registry.providers);
-    for (int i = 0; i < providers; i++) {
-        const st_provider *p = registry.provider[i];
-        if (p->op != pr->op || n == MAX_CANDIDATES) continue;
-        int k = p->enumerate(h, pr, c + n, MAX_CANDIDATES - n);
-        for (int j = n; j < n + k; j++) c[j].provider = p;
-        n += k;
-    }
+    int n = list_candidates(h, pr, c);
     const st_candidate *best = choose(h, pr, choice, c, n);
-    strata_status s = best ? best->provider->build(h, pr, best, plan) : h->err.status;
+    strata_status s = best ? build(h, pr, choice, best, plan) : h->err.status;
     if (s == STRATA_OK) {
         strata_plan *p = *plan;
         p->op = pr->op;
