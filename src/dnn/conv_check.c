@@ -180,7 +180,9 @@ static strata_status epilogue(strata_handle *h, st_conv *c)
                                   : st_tensor_check(&h->err, c->who, o->name, t);
         if (s) return s;
         bool fits = t->rank <= 4;
-        if (used_as(c->epilogue, o->name, "[n]")) {
+        if (!used_as(c->epilogue, o->name, "")) { /* the parser will know the name that was meant */
+            fits = false;
+        } else if (used_as(c->epilogue, o->name, "[n]")) {
             if (t->rank != 1 || t->dim[0] != c->o)
                 return st_fail(&h->err, STRATA_ERROR_SHAPE,
                                "%s: %s is %s; written %s[n] it must be a vector of the %lld output channels",
