@@ -530,7 +530,8 @@ static inline void tree_read(tree *t, const char *name)
 static inline void tree_open(tree *t, const char *fixtures, st_facts *facts)
 {
     memset(t, 0, sizeof *t);
-    strcpy(t->root, "/tmp/strata-tree-XXXXXX");
+    /* memory, where there is such a place: the trees are many small files */
+    strcpy(t->root, access("/dev/shm", W_OK) ? "/tmp/strata-tree-XXXXXX" : "/dev/shm/strata-tree-XXXXXX");
     if (!mkdtemp(t->root)) tree_fail("mkdtemp", t->root);
     t->fixtures = fixtures;
     t->facts = facts;
