@@ -295,7 +295,7 @@ static void rows_outside(frame *f, int64_t bc, int64_t br)
         bool last_rows = r + br >= f->rows;
         for (int p = 0; p < f->c->nphase; p++) {
             const st_phase *ph = &f->c->phase[p];
-            move_to(f, r, 0);
+            if (p == 0 || f->cols > bc) move_to(f, r, 0);
             if (r == 0) run_shape(f, ph, ST_CLS_U, 1, 1, true);
             run_shape(f, ph, ST_CLS_M, 1, m, true);
             clear_accs(f, ph, m);
@@ -408,8 +408,10 @@ void st_expr_rows(const st_expr *x, const st_expr_arg *args, int64_t rows, int64
     frame f = {.x = x, .args = args, .rows = rows, .cols = cols, .row0 = row0, .scratch = scratch};
     bool whole = cols <= elements(&f, ST_SLOT_USED);
     begin(&f, ST_MODE_ROWS, whole, false);
-    int64_t block = elements(&f, ST_BLOCK_BYTES), bc = whole ? cols : balanced(cols, block, 64 / f.elt);
-    int64_t br = whole ? st_max64(1, st_min64(ST_ROWS_MAX, ST_BLOCK_BYTES / pitch_of(&f, bc))) : 1;
+    /* a phase costs about 30 ns a block besides its work: programs with few blocks alive take larger ones */
+    int64_t bytes = f.c->nslot <= 2 ? ST_SLOT_USED : ST_BLOCK_BYTES;
+    int64_t bc = whole ? cols : balanced(cols, elements(&f, bytes), 64 / f.elt);
+    int64_t br = whole ? st_max64(1, st_min64(ST_ROWS_MAX, bytes / pitch_of(&f, bc))) : 1;
     f.rowbuf_bytes = st_round_up(st_max64(cols, 1) * f.elt + 128, 64);
     rows_outside(&f, st_max64(bc, 1), br);
 }

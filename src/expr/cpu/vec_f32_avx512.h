@@ -29,6 +29,9 @@ VI V v_fms(V a, V b, V c) { return _mm512_fmsub_ps(a, b, c); }
 VI V v_fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b */
 VI V v_min(V a, V b) { return _mm512_min_ps(a, b); }             /* b when either is NaN */
 VI V v_max(V a, V b) { return _mm512_max_ps(a, b); }
+#define ST_OWN_MAXN 1 /* NaN when either is: a's by the mask, b's by the instruction */
+VI V v_maxn(V a, V b) { return _mm512_mask_max_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b); }
+VI V v_minn(V a, V b) { return _mm512_mask_min_ps(a, _mm512_cmp_ps_mask(a, a, _CMP_ORD_Q), a, b); }
 VI V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
 VI V v_rint(V a) { return _mm512_roundscale_ps(a, 8); }
 VI V v_floor(V a) { return _mm512_roundscale_ps(a, 9); }

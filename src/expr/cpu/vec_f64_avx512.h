@@ -28,6 +28,9 @@ VI V v_fms(V a, V b, V c) { return _mm512_fmsub_pd(a, b, c); }
 VI V v_fnma(V a, V b, V c) { return _mm512_fnmadd_pd(a, b, c); }
 VI V v_min(V a, V b) { return _mm512_min_pd(a, b); }
 VI V v_max(V a, V b) { return _mm512_max_pd(a, b); }
+#define ST_OWN_MAXN 1 /* NaN when either is: a's by the mask, b's by the instruction */
+VI V v_maxn(V a, V b) { return _mm512_mask_max_pd(a, _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q), a, b); }
+VI V v_minn(V a, V b) { return _mm512_mask_min_pd(a, _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q), a, b); }
 VI V v_sqrt(V a) { return _mm512_sqrt_pd(a); }
 VI V v_rint(V a) { return _mm512_roundscale_pd(a, 8); }
 VI V v_floor(V a) { return _mm512_roundscale_pd(a, 9); }
