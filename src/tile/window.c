@@ -213,6 +213,12 @@ static cost direct_cost(const st_contract *whole, const st_conv_kernel *k, doubl
     return (cost){us, 0, NULL};
 }
 
+bool st_win_b_in_place(const st_contract *c, const st_conv_kernel *k)
+{
+    const int64_t N = st_axes_len(&c->n), pitch = c->k.count ? magnitude(c->k.ax[c->k.count - 1].b) : 0;
+    return c->n.count == 1 && c->n.ax[0].b == 1 && N % k->vl == 0 && pitch <= 2 * (int64_t)k->vl * k->vecs;
+}
+
 static cost taps_cost(const st_contract *whole, const st_conv_kernel *k, double rate)
 {
     st_contract c = *whole;
@@ -228,7 +234,7 @@ static cost taps_cost(const st_contract *whole, const st_conv_kernel *k, double 
     double us = work / (rate * 0.85) * (rows * v < 10 ? 10.0 / (double)(rows * v) : 1.0);
     const double steps = (double)run->len * (double)(v * rows) / 2;
     us *= (steps + 14) / steps;
-    const bool in_place = c.n.count == 1 && c.n.ax[0].b == 1 && N % k->vl == 0;
+    const bool in_place = st_win_b_in_place(&c, k);
     if (!in_place) us += (double)G * (double)K * (double)N * 1e-3;
     return (cost){us, 0, NULL};
 }
@@ -299,6 +305,10 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
         const st_conv_kernel *k = r->impl;
         const double level = r->needs & ST_ISA_AVX512 ? 2 : r->needs & ST_ISA_AVX2 ? 1 : 0.25;
         const double best = h->cpu->isa & ST_ISA_AVX512 ? 2 : h->cpu->isa & ST_ISA_AVX2 ? 1 : 0.25;
+        if (form != ST_WIN_DIRECT && c.bounds == 0 && c.m.count <= 1 && c.k.count <= 1) {
+            snprintf(x->why, sizeof x->why, "a plain product: gemm is for it");
+            continue;
+        }
         const cost y = form_cost[form](&c, k, st_contract_peak(h->cpu, (int)c.ta) * level / best);
         if (y.why) {
             snprintf(x->why, sizeof x->why, "%s", y.why);

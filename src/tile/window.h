@@ -101,6 +101,9 @@ strata_status st_win_padded_build(strata_handle *h, st_win_plan *p, const st_pro
 strata_status st_win_padded_run(strata_handle *h, const strata_plan *plan, void *const data[],
                                 const strata_run *r);
 
+/* Taps form: B is read in place where its columns lie side by side and a step does not jump far (pages, cache sets). */
+bool st_win_b_in_place(const st_contract *c, const st_conv_kernel *k);
+
 strata_status st_win_direct_build(strata_handle *h, st_win_plan *p);
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p);
 strata_status st_win_panel_build(strata_handle *h, st_win_plan *p);

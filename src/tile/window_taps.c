@@ -26,7 +26,7 @@ static int64_t run_limit(const st_win_plan *p)
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
 {
     const st_conv_kernel *kn = p->kernel;
-    const st_axes *k = &p->c.k, *n = &p->c.n;
+    const st_axes *k = &p->c.k;
     p->blocks = st_ceil_div(st_ceil_div(p->N, kn->vl), kn->vecs);
     p->width = st_ceil_div(st_ceil_div(p->N, kn->vl), p->blocks) * kn->vl;
     p->kparts = st_ceil_div(p->K, STEPS);
@@ -34,7 +34,7 @@ strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
     p->run_a = k->ax[k->count - 1].a;
     p->run_b = k->ax[k->count - 1].b;
     p->outer_k = p->K / p->run_len;
-    p->b_in_place = n->count == 1 && n->ax[0].b == 1 && p->N % kn->vl == 0;
+    p->b_in_place = st_win_b_in_place(&p->c, kn);
     const int64_t result = p->M * p->blocks * p->width * p->es;
     p->pieces = st_min64(MAX_PIECES, st_min64(PIECE_BYTES / st_max64(result, 1), p->K / MIN_PIECE_STEPS));
     p->pieces = st_min64(p->pieces, st_ceil_div(32, p->blocks * p->G));
