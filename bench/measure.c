@@ -219,6 +219,8 @@ static void summarise(bench_case *c, const timing *t, double floor)
         k->us = bench_median(us, n);
     }
     /* quiet rounds of the two may all differ: then the medians themselves are compared */
+    for (int i = 0; i < c->n && ref >= 0; i++)
+        if (isnan(c->c[i].percent) && c->c[i].rounds) c->c[i].percent = 100 * c->c[i].rate / c->c[ref].rate;
     for (int i = 0; i < c->n && ours >= 0; i++)
         if (isnan(c->c[i].ratio) && c->c[i].rounds) c->c[i].ratio = c->c[i].us / c->c[ours].us;
     c->best = c->best_pointer = -1;
