@@ -140,6 +140,7 @@ static strata_status add_step(strata_handle *h, conv_plan *p, const st_conv *c, 
     for (int o = 0; o < 3; o++) q->offset[o] = part.offset[o] * c->es;
     if (p->steps == 0 || q->plan->flops > p->base.flops) p->base.chosen = q->plan->chosen;
     p->base.workspace = p->base.workspace > q->plan->workspace ? p->base.workspace : q->plan->workspace;
+    p->base.scratch = p->base.scratch > q->plan->scratch ? p->base.scratch : q->plan->scratch;
     p->steps++;
     return STRATA_OK;
 }

@@ -78,7 +78,7 @@ void strata_plan_destroy(strata_plan *p)
 void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run *r)
 {
     if (!r || !r->workspace) {
-        void *w = st_workspace(h, p->workspace);
+        void *w = st_workspace_beyond(h, p->workspace, p->scratch);
         if (!w) { /* st_workspace knows the rule that was broken, not for whom */
             char rule[sizeof h->err.text];
             memcpy(rule, h->err.text, sizeof rule);
@@ -244,6 +244,8 @@ static strata_status build(strata_handle *h, const st_problem *pr, const strata_
     s = c->provider->build(h, pr, c, plan);
     h->threads = threads;
     h->parallel_for = callers;
+    /* what is still above the limit is what every kernel needs beside what the candidate said: scratch of an expression's evaluation */
+    if (s == STRATA_OK && (*plan)->workspace > limit) (*plan)->scratch = (*plan)->workspace - limit;
     return s;
 }
 

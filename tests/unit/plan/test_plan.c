@@ -7,6 +7,8 @@
 typedef struct problem {
     int64_t n;
     int32_t factor, allow; /* allow: bit of each provider that takes it */
+    int32_t scratch,
+        per_thread; /* what a plan needs beside what its candidate said, and for each further thread */
 } problem;
 typedef struct fake_plan {
     strata_plan base;
@@ -14,7 +16,7 @@ typedef struct fake_plan {
     const char *name;
 } fake_plan;
 
-static int enumerated, built, live, fail_builds;
+static int enumerated, built, live, fail_builds, threads_listed, threads_built;
 static strata_handle *h;
 
 static strata_status fake_run(strata_handle *handle, const strata_plan *plan, void *const data[],
@@ -46,7 +48,8 @@ static strata_status fake_build(strata_handle *handle, const st_problem *p, cons
     f->base.run = fake_run;
     f->base.destroy = fake_destroy;
     f->base.operands = 2;
-    f->base.workspace = c->workspace;
+    threads_built = st_threads(handle);
+    f->base.workspace = c->workspace + (size_t)d->scratch + (size_t)(d->per_thread * (threads_built - 1));
     f->base.flops = (double)d->n;
     f->base.bytes = (double)d->n * 16;
     snprintf(f->base.title, sizeof f->base.title, "scale %lld by %d", (long long)d->n, d->factor);
@@ -75,7 +78,7 @@ static int one(st_candidate *out, int max, const char *kernel, double us, size_t
 static int fast(strata_handle *handle, const st_problem *p, st_candidate *out, int max)
 {
     const problem *d = p->data;
-    (void)handle;
+    threads_listed = st_threads(handle);
     if (!(d->allow & 1)) return one(out, max, "scale_fast", -1, 0, "n is odd and fast steps by 4");
     return one(out, max, "scale_fast", 1.0 + (double)d->n * 0.1, 1000, NULL);
 }
@@ -337,6 +340,69 @@ static void own_workspace_of_a_run(void **state)
     strata_plan_destroy(p);
 }
 
+static void nobody(void *user, int n, void (*body)(void *, int), void *arg)
+{
+    (void)user;
+    for (int i = 0; i < n; i++) body(arg, i);
+}
+
+/* The choice is made as for one thread, the plan is built for all, and for one when only that keeps the limit. */
+static void threads_and_the_choice(void **state)
+{
+    (void)state;
+    st_problem pr = describe(40, 3, 7, NULL);
+    strata_plan *p;
+    test_ok(h, strata_set_threads(h, 4));
+    data.per_thread = 100;
+    test_ok(h, st_plan_make(h, &pr, NULL, &p));
+    assert_int_equal(threads_listed, 1);
+    assert_int_equal(threads_built, 4);
+    assert_int_equal(strata_plan_workspace(p), 1300);
+    assert_int_equal(strata_get_threads(h), 4);
+    strata_plan_destroy(p);
+    strata_choice c = {.limit_workspace = true, .workspace_limit = 1299};
+    test_ok(h, st_plan_make(h, &pr, &c, &p));
+    assert_string_equal(strata_plan_kernel(p), "scale_fast"); /* the same kernel */
+    assert_int_equal(threads_built, 1);
+    assert_int_equal(strata_plan_workspace(p), 1000);
+    assert_int_equal(strata_get_threads(h), 4);
+    strata_plan_destroy(p);
+    test_ok(h, strata_set_parallel_for(h, nobody, NULL, 6));
+    test_ok(h, st_plan_make(h, &pr, &c, &p));
+    assert_int_equal(threads_listed, 1);
+    assert_int_equal(threads_built, 1);
+    assert_int_equal(strata_get_threads(h), 6);
+    strata_plan_destroy(p);
+    assert_int_equal(live, 0); /* the plan for several threads that was too large too */
+}
+
+/* What every kernel needs beside what it says when it is chosen (an evaluator's scratch) is not meant by a limit. */
+static void scratch_is_not_counted(void **state)
+{
+    (void)state;
+    test_ok(h, strata_set_workspace_limit(h, 0));
+    test_ok(h, strata_set_threads(h, 1));
+    st_problem pr = describe(40, 3, 7, NULL);
+    data.scratch = 320;
+    strata_plan *p;
+    test_ok(h, st_plan_make(h, &pr, NULL, &p));
+    assert_string_equal(run(p, 40, NULL), "scale_reference");
+    assert_int_equal(strata_plan_workspace(p), 320);
+    strata_memory_stats m;
+    test_ok(h, strata_get_memory_stats(h, &m));
+    assert_true(m.workspace_bytes == 320);
+    strata_plan_destroy(p);
+    strata_choice c = {.limit_workspace = true, .workspace_limit = 1000};
+    test_ok(h, st_plan_make(h, &pr, &c, &p)); /* but what the candidate said is */
+    int64_t v[40] = {7};
+    const char *who = NULL;
+    test_error(h, strata_plan_run(h, p, (void *[]){v, &who}, NULL), STRATA_ERROR_WORKSPACE, "1000 bytes",
+               "limit is 0", "strata_set_workspace_limit(h, 1000)");
+    test_ok(h, strata_set_workspace_limit(h, 1000));
+    assert_string_equal(run(p, 40, NULL), "scale_fast");
+    strata_plan_destroy(p);
+}
+
 static strata_plan_cache_stats cache(void)
 {
     strata_plan_cache_stats s;
@@ -378,6 +444,14 @@ static void cached(void **state)
     assert_string_equal(strata_plan_kernel(f), "scale_reference");
     test_ok(h, strata_set_workspace_limit(h, SIZE_MAX));
     assert_ptr_equal(get(10, 3, NULL), a);
+    /* so did what it was built for */
+    test_ok(h, strata_set_threads(h, 1));
+    const strata_plan *one_thread = get(10, 3, NULL);
+    test_ok(h, strata_set_threads(h, 2));
+    assert_true(get(10, 3, NULL) != one_thread);
+    test_ok(h, strata_set_threads(h, 1));
+    assert_ptr_equal(get(10, 3, NULL), one_thread);
+    test_ok(h, strata_set_threads(h, 0));
     /* a plan of one's own is none of the cache's */
     strata_plan *mine = make(10, 7, NULL);
     assert_true(mine != a);
@@ -387,7 +461,7 @@ static void cached(void **state)
                "NULL");
     test_error(NULL, strata_get_plan_cache_stats(NULL, &s), STRATA_ERROR_ARGUMENT,
                "strata_get_plan_cache_stats", "handle");
-    assert_int_equal(live, 6); /* teardown destroys the handle and expects none to be left */
+    assert_int_equal(live, (int)cache().entries); /* teardown destroys the handle and expects none to be left */
 }
 
 /* Shapes that keep changing replace old plans; one that is used between them stays, and memory does not grow. */
@@ -469,8 +543,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(kernel_lists),     T(least_time_wins),        T(the_text), T(forced_kernels), T(nothing_can),
-        T(workspace_limits), T(own_workspace_of_a_run), T(cached),   T(eviction),       T(two_handles),
+        T(kernel_lists),           T(least_time_wins), T(the_text),
+        T(forced_kernels),         T(nothing_can),     T(workspace_limits),
+        T(own_workspace_of_a_run), T(cached),          T(threads_and_the_choice),
+        T(scratch_is_not_counted), T(eviction),        T(two_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
