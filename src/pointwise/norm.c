@@ -47,6 +47,7 @@ typedef struct norm_plan {
     int64_t fold, width; /* channels way: rows side by side in one wide row of c * fold columns */
     int64_t step, parts,
         cut;            /* rows (runs) of a piece, pieces (of a channel); runs way: pieces of one long run */
+    bool stream;        /* y is written past the caches: it is larger than they are */
     bool gather, whole; /* runs way: through buffers; a channel is one task */
 } norm_plan;
 
@@ -190,6 +191,7 @@ static strata_status norm_build(strata_handle *h, const st_problem *pr, const st
     pl->elements = p->dim[0] * p->dim[2] * p->dim[3] * p->dim[4];
     for (int o = 0; o < 4; o++) pl->chan[o] = p->stride[o][1];
     order_dims(pl);
+    pl->stream = pl->elements * pl->c * pl->size > h->cpu->l3;
     if (pl->kernel->channels)
         cut_channels(pl);
     else
@@ -403,7 +405,7 @@ static void channels_apply(const norm_work *w, int64_t piece)
                                  pl->key.p.accumulate);
         else
             pl->kernel->apply(r.at[ST_NORM_X], r.ld[ST_NORM_X], r.at[ST_NORM_Y], r.ld[ST_NORM_Y], r.rows, r.n,
-                              v[MEAN], v[A], v[B]);
+                              v[MEAN], v[A], v[B], pl->stream);
     }
 }
 
@@ -445,7 +447,8 @@ static void run_do(const norm_work *w, run_step step, const rect *r, int64_t c, 
             k->gradient(r->at[ST_NORM_X], 0, r->at[ST_NORM_DY], 0, r->at[ST_NORM_DX], 0, 1, r->n,
                         v[MEAN] + at, v[A] + at, v[B] + at, v[K] + at, pl->key.p.accumulate);
         else
-            k->apply(r->at[ST_NORM_X], 0, r->at[ST_NORM_Y], 0, 1, r->n, v[MEAN] + at, v[A] + at, v[B] + at);
+            k->apply(r->at[ST_NORM_X], 0, r->at[ST_NORM_Y], 0, 1, r->n, v[MEAN] + at, v[A] + at, v[B] + at,
+                     pl->stream);
     }
 }
 

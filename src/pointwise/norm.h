@@ -23,9 +23,9 @@ typedef struct st_norm_kernel {
     /* dy and dy * (x - mean) */
     void (*products)(const void *x, int64_t ldx, const void *dy, int64_t ldy, int64_t rows, int64_t n,
                      const void *mean, void *sum, void *product);
-    /* y = (x - mean) * a + b */
+    /* y = (x - mean) * a + b; stream: past the caches where y allows it */
     void (*apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n, const void *mean,
-                  const void *a, const void *b);
+                  const void *a, const void *b, bool stream);
     /* dx = a * (dy - b - (x - mean) * c), added to dx or stored */
     void (*gradient)(const void *x, int64_t ldx, const void *dy, int64_t ldy, void *dx, int64_t ldz,
                      int64_t rows, int64_t n, const void *mean, const void *a, const void *b, const void *c,
@@ -39,7 +39,7 @@ typedef struct st_norm_kernel {
     void st_norm_##way##_##type##_##arch##_products(const void *, int64_t, const void *, int64_t, int64_t, \
                                                     int64_t, const void *, void *, void *);                \
     void st_norm_##way##_##type##_##arch##_apply(const void *, int64_t, void *, int64_t, int64_t, int64_t, \
-                                                 const void *, const void *, const void *);                \
+                                                 const void *, const void *, const void *, bool);          \
     void st_norm_##way##_##type##_##arch##_gradient(const void *, int64_t, const void *, int64_t, void *,  \
                                                     int64_t, int64_t, int64_t, const void *, const void *, \
                                                     const void *, const void *, bool);

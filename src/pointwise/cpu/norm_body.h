@@ -85,18 +85,30 @@ void NAME(channels, products)(const void *x, int64_t ldx, const void *dy, int64_
 }
 
 ST_INLINE void NAME(channels, apply_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx, T *y,
-                                          int64_t ldy, int64_t rows, const T *mean, const T *a, const T *b)
+                                          int64_t ldy, int64_t rows, const T *mean, const T *a, const T *b,
+                                          bool stream)
 {
     V() m[4], s[4], t[4];
     EACH m[v] = LOAD(mean + c), s[v] = LOAD(a + c), t[v] = LOAD(b + c);
     x += c, y += c;
-    for (int64_t i = 0; i < rows; i++, x += ldx, y += ldy)
-        EACH STORE(y, V(_fma)(V(_sub)(LOAD(x), m[v]), s[v], t[v]));
+    for (int64_t i = 0; i < rows; i++, x += ldx, y += ldy) EACH
+        {
+            V() e = V(_fma)(V(_sub)(LOAD(x), m[v]), s[v], t[v]);
+            if (stream)
+                V(_stream)(y + v * LANES, e);
+            else
+                STORE(y, e);
+        }
 }
 void NAME(channels, apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n,
-                           const void *mean, const void *a, const void *b)
+                           const void *mean, const void *a, const void *b, bool stream)
 {
-    COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b);
+    if (stream && n % LANES == 0 && ldy % LANES == 0 && (uintptr_t)y % (LANES * sizeof(T)) == 0) {
+        COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b, true);
+        vec_streamed();
+    } else {
+        COLUMNS(NAME(channels, apply_part), x, ldx, y, ldy, rows, mean, a, b, false);
+    }
 }
 
 ST_INLINE void NAME(channels, gradient_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx,
@@ -208,14 +220,23 @@ void NAME(runs, products)(const void *xv, int64_t ldx, const void *dyv, int64_t 
 }
 
 void NAME(runs, apply)(const void *xv, int64_t ldx, void *yv, int64_t ldy, int64_t rows, int64_t n,
-                       const void *mean, const void *a, const void *b)
+                       const void *mean, const void *a, const void *b, bool stream)
 {
     const T *x = xv;
     T *y = yv;
     const V() m = V(_set1)(*(const T *)mean), s = V(_set1)(*(const T *)a), t = V(_set1)(*(const T *)b);
     (void)ldx, (void)ldy, (void)rows;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) V(_store)(y + i, V(_fma)(V(_sub)(V(_load)(x + i), m), s, t));
+    const int64_t ahead =
+        (int64_t)(-(uintptr_t)y % (LANES * sizeof(T))) / (int64_t)sizeof(T); /* to the next whole vector */
+    if (stream && n >= 4 * LANES && (uintptr_t)y % sizeof(T) == 0) {
+        if (ahead) V(_storen)(y, V(_fma)(V(_sub)(V(_loadn)(x, (int)ahead), m), s, t), (int)ahead);
+        for (i = ahead; i + LANES <= n; i += LANES)
+            V(_stream)(y + i, V(_fma)(V(_sub)(V(_load)(x + i), m), s, t));
+        vec_streamed();
+    } else {
+        for (; i + LANES <= n; i += LANES) V(_store)(y + i, V(_fma)(V(_sub)(V(_load)(x + i), m), s, t));
+    }
     if (i < n) V(_storen)(y + i, V(_fma)(V(_sub)(V(_loadn)(x + i, (int)(n - i)), m), s, t), (int)(n - i));
 }
 

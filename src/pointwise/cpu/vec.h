@@ -20,6 +20,7 @@ ST_INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
 ST_INLINE vf vf_loadn(const float *p, int n) { return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p); }
 ST_INLINE void vf_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
 ST_INLINE void vf_storen(float *p, vf a, int n) { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), a); }
+ST_INLINE void vf_stream(float *p, vf a) { _mm512_stream_ps(p, a); }
 ST_INLINE vf vf_set1(float x) { return _mm512_set1_ps(x); }
 ST_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 ST_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
@@ -51,6 +52,7 @@ ST_INLINE vd vd_load(const double *p) { return _mm512_loadu_pd(p); }
 ST_INLINE vd vd_loadn(const double *p, int n) { return _mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), p); }
 ST_INLINE void vd_store(double *p, vd a) { _mm512_storeu_pd(p, a); }
 ST_INLINE void vd_storen(double *p, vd a, int n) { _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), a); }
+ST_INLINE void vd_stream(double *p, vd a) { _mm512_stream_pd(p, a); }
 ST_INLINE vd vd_set1(double x) { return _mm512_set1_pd(x); }
 ST_INLINE vd vd_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 ST_INLINE vd vd_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
@@ -99,6 +101,7 @@ ST_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
 ST_INLINE vf vf_loadn(const float *p, int n) { return _mm256_maskload_ps(p, vec_first8(n)); }
 ST_INLINE void vf_store(float *p, vf a) { _mm256_storeu_ps(p, a); }
 ST_INLINE void vf_storen(float *p, vf a, int n) { _mm256_maskstore_ps(p, vec_first8(n), a); }
+ST_INLINE void vf_stream(float *p, vf a) { _mm256_stream_ps(p, a); }
 ST_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 ST_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 ST_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
@@ -123,6 +126,7 @@ ST_INLINE vd vd_load(const double *p) { return _mm256_loadu_pd(p); }
 ST_INLINE vd vd_loadn(const double *p, int n) { return _mm256_maskload_pd(p, vec_first4d(n)); }
 ST_INLINE void vd_store(double *p, vd a) { _mm256_storeu_pd(p, a); }
 ST_INLINE void vd_storen(double *p, vd a, int n) { _mm256_maskstore_pd(p, vec_first4d(n), a); }
+ST_INLINE void vd_stream(double *p, vd a) { _mm256_stream_pd(p, a); }
 ST_INLINE vd vd_set1(double x) { return _mm256_set1_pd(x); }
 ST_INLINE vd vd_add(vd a, vd b) { return _mm256_add_pd(a, b); }
 ST_INLINE vd vd_sub(vd a, vd b) { return _mm256_sub_pd(a, b); }
@@ -214,6 +218,16 @@ typedef vdi vdm;
         ST_INLINE void P##_istore(int32_t *p, P##i a) { P##_istoren(p, a, N); }
 VEC_PORTABLE(vf, float, 4)
 VEC_PORTABLE(vd, double, 2)
+#endif
+
+/* stream: like store, past the caches, to a multiple of the vector's size; vec_streamed() orders what was streamed before what
+ * follows. Where there is no such instruction it is a store. */
+#if defined(__AVX2__)
+ST_INLINE void vec_streamed(void) { _mm_sfence(); }
+#else
+ST_INLINE void vf_stream(float *p, vf a) { vf_store(p, a); }
+ST_INLINE void vd_stream(double *p, vd a) { vd_store(p, a); }
+ST_INLINE void vec_streamed(void) {}
 #endif
 
 /* Lane j of step i: x[i * 2 + j]: even and odd elements apart, and together again. Full vectors only. */
