@@ -3,6 +3,7 @@
  * independence of results from how the caller cuts the rectangle. */
 #include "support.h"
 #include <math.h>
+#include <pthread.h>
 #include "expr/code.h"
 
 static st_expr *parse(const char *text, const char *const *names, bool f64, int level)
@@ -416,12 +417,50 @@ static void test_empty(void **state)
     done(&q);
 }
 
+/* several threads meet a program that nobody has run yet: each gets a compiled form, and the same bits */
+enum { THREADS = 4, SHARED_N = 3000 };
+static float shared_x[SHARED_N], shared_y[THREADS][SHARED_N];
+static st_expr *shared_program;
+static pthread_barrier_t together;
+
+static void *one_thread(void *arg)
+{
+    int me = (int)(intptr_t)arg;
+    void *scratch = test_guard(st_expr_rows_scratch(shared_program, SHARED_N), true);
+    st_expr_arg args[2];
+    args[st_expr_find(shared_program, "x")] = (st_expr_arg){shared_x, STRATA_F32, SHARED_N, 1};
+    args[st_expr_find(shared_program, "y")] = (st_expr_arg){shared_y[me], STRATA_F32, SHARED_N, 1};
+    pthread_barrier_wait(&together);
+    st_expr_rows(shared_program, args, 1, SHARED_N, 0, scratch);
+    test_guard_free(scratch);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(12);
+    for (int i = 0; i < SHARED_N; i++) shared_x[i] = (float)test_real(&r, -4, 4);
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (int round = 0; round < 20; round++) {
+        pthread_t t[THREADS];
+        shared_program = parse("y = exp(x - max(x)) / sum(exp(x - max(x)))", xywb, false, levels());
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&t[i], NULL, one_thread, (void *)(intptr_t)i), 0);
+        for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+        for (int i = 1; i < THREADS; i++) assert_memory_equal(shared_y[0], shared_y[i], sizeof shared_y[0]);
+        st_expr_free(shared_program);
+    }
+    pthread_barrier_destroy(&together);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convert),       cmocka_unit_test(test_program_types),
         cmocka_unit_test(test_constant_rows), cmocka_unit_test(test_sums),
         cmocka_unit_test(test_rows_programs), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_fn1),           cmocka_unit_test(test_empty)};
+        cmocka_unit_test(test_fn1),           cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
