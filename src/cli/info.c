@@ -19,7 +19,7 @@ typedef struct found {
     int usable, rows;
 } found;
 
-/* The first usable row of each family and type: what an ordinary call would get first. */
+/* The first usable row of each family and types; the rows of its instruction set are what ordinary calls choose among. */
 static int first_kernels(found *out, int max, int *rows, int *usable)
 {
     int n = 0;
@@ -44,6 +44,39 @@ static int first_kernels(found *out, int max, int *rows, int *usable)
         out[at].usable += k.usable;
     }
     return n;
+}
+
+/* "small skinny 6x64" of gemm_f32f32f32_small_avx512 and so on: what the ids of a family's kernels say beyond family and types, in the order of preference */
+static void print_kernels(const strata_kernel_info *first)
+{
+    strata_kernel_info k;
+    const char *shown[64];
+    int n = 0, at = 0;
+    for (int i = 0; strata_kernels(i, &k); i++) {
+        if (!k.usable || strcmp(k.family, first->family) != 0 || strcmp(k.types, first->types) != 0 ||
+            strcmp(k.isa, first->isa) != 0)
+            continue;
+        if (n < 64) shown[n++] = k.id;
+    }
+    for (int i = 0; i < n; i++) {
+        const char *word = shown[i];
+        size_t len = strlen(word);
+        const char *common[] = {first->family, first->types};
+        for (int c = 0; c < 2; c++) {
+            size_t l = strlen(common[c]);
+            if (len > l + 1 && strncmp(word, common[c], l) == 0 && word[l] == '_')
+                word += l + 1, len -= l + 1;
+        }
+        const char *end[] = {first->isa, first->types};
+        for (int c = 0; c < 2; c++) {
+            size_t l = strlen(end[c]);
+            if (len > l + 1 && strncmp(word + len - l, end[c], l) == 0 && word[len - l - 1] == '_')
+                len -= l + 1;
+        }
+        if (at > 60) at = printf("\n%28s", "") - 1;
+        at += printf(" %.*s", (int)len, word);
+    }
+    putchar('\n');
 }
 
 static const char *cache_words(const strata_device_info *d, char *buf, size_t n)
@@ -74,12 +107,15 @@ static void print_text(const strata_device_info *devices, int count)
     enum { MAX = 64 };
     found k[MAX];
     int rows, usable, n = first_kernels(k, MAX, &rows, &usable);
-    printf("\nkernels (%d, %d usable here; `strata kernels` lists them), first choice\n", rows, usable);
+    printf("\nkernels (%d, %d usable here; `strata kernels` lists them), by family, in the order of "
+           "preference\n",
+           rows, usable);
     for (int i = 0; i < n; i++) {
         snprintf(buf, sizeof buf, "%s %s", k[i].info.family, k[i].info.types);
-        if (k[i].usable)
-            printf("  %-24s %s\n", buf, k[i].info.id);
-        else
+        if (k[i].usable) {
+            printf("  %-24s %s:", buf, k[i].info.isa);
+            print_kernels(&k[i].info);
+        } else
             printf("  %-24s none: %s\n", buf, k[i].info.why_not ? k[i].info.why_not : "not usable here");
     }
     bool any = false;

@@ -135,7 +135,7 @@ static void print_roof(strata_handle *h, double flops, double bytes, strata_type
     if (type == STRATA_F64) gflops /= 2;
     double work = flops / gflops * 1e-3, move = bytes / gbs * 1e-3;
     printf("roofline on %d thread%s, measured now: arithmetic %.4g us at %.1f GFLOP/s, memory %.4g us at "
-           "%.1f GB/s; floor %.4g us\n",
+           "%.1f GB/s (a copy); floor about %.4g us\n",
            threads, threads == 1 ? "" : "s", work, gflops, move, gbs, work > move ? work : move);
 }
 
