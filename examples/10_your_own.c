@@ -7,8 +7,8 @@
 #include <string.h>
 #include <threads.h>
 
-enum { N = 300, THREADS = 2 };
-static double a[N * N], b[N * N], c[N * N], first[N * N];
+enum { N = 4, C = 16, SIDE = 32, COUNT = N * C * SIDE * SIDE, THREADS = 2 };
+static float x[COUNT], w[C * C * 9], y[COUNT], first[COUNT];
 static size_t held;
 static int bodies;
 
@@ -51,32 +51,33 @@ static void mine(void *user, int n, void (*body)(void *arg, int i), void *arg)
 
 int main(void)
 {
-    for (int i = 0; i < N * N; i++) a[i] = 1.0 / (1 + i % 13), b[i] = 1.0 / (1 + i % 7);
-    strata_tensor A = strata_matrix(a, STRATA_F64, N, N, STRATA_ROW_MAJOR, 0);
-    strata_tensor B = strata_matrix(b, STRATA_F64, N, N, STRATA_COL_MAJOR, 0);
-    strata_tensor C = strata_matrix(c, STRATA_F64, N, N, STRATA_ROW_MAJOR, 0);
+    for (int i = 0; i < COUNT; i++) x[i] = 1.0f / (float)(1 + i % 13);
+    for (int i = 0; i < C * C * 9; i++) w[i] = 1.0f / (float)(1 + i % 7);
+    strata_tensor X = strata_nhwc(x, STRATA_F32, N, C, SIDE, SIDE),
+                  W = strata_nhwc(w, STRATA_F32, C, C, 3, 3);
+    strata_tensor Y = strata_nhwc(y, STRATA_F32, N, C, SIDE, SIDE);
+    strata_conv same = {.pad = {1, 1}};
     strata_handle *h;
     if (strata_create(&h, "cpu")) return 1;
 
     strata_allocator allocator = {get, put, &held};
-    if (strata_set_allocator(h, &allocator) || strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL))
-        goto failed;
+    if (strata_set_allocator(h, &allocator) || strata_conv_forward(h, &same, X, W, Y)) goto failed;
     printf("the handle holds %zu bytes, all from the caller's allocator\n", held);
-    memcpy(first, c, sizeof c);
+    memcpy(first, y, sizeof y);
 
     if (strata_set_parallel_for(h, mine, &bodies, THREADS)) goto failed;
-    if (strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL)) goto failed;
+    if (strata_conv_forward(h, &same, X, W, Y)) goto failed;
     printf("%d bodies ran on the caller's threads; the bits are %s\n", bodies,
-           memcmp(first, c, sizeof c) ? "other" : "the same");
+           memcmp(first, y, sizeof y) ? "other" : "the same");
 
     static _Alignas(64) char space[8 << 20];
     if (strata_set_workspace(h, space, sizeof space)) goto failed;
-    if (strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL)) goto failed;
+    if (strata_conv_forward(h, &same, X, W, Y)) goto failed;
     printf("the workspace is an array of the caller's; the bits are %s\n",
-           memcmp(first, c, sizeof c) ? "other" : "the same");
+           memcmp(first, y, sizeof y) ? "other" : "the same");
     strata_destroy(h);
     printf("after strata_destroy %zu bytes are held\n", held);
-    return held || memcmp(first, c, sizeof c) ? 1 : 0;
+    return held || !bodies || memcmp(first, y, sizeof y) ? 1 : 0;
 failed:
     fprintf(stderr, "%s\n", strata_error(h));
     return 1;
