@@ -34,18 +34,18 @@ typedef struct work {
 
 static int worker(void *arg)
 {
-    work *w = arg;
-    for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) w->body(w->arg, i);
+    work *job = arg;
+    for (int i; (i = atomic_fetch_add(&job->next, 1)) < job->n;) job->body(job->arg, i);
     return 0;
 }
 
 static void mine(void *user, int n, void (*body)(void *arg, int i), void *arg)
 {
-    work w = {0, n, body, arg};
+    work job = {0, n, body, arg};
     thrd_t t[THREADS - 1];
     *(int *)user += n;
-    for (int i = 0; i < THREADS - 1; i++) thrd_create(&t[i], worker, &w);
-    worker(&w);
+    for (int i = 0; i < THREADS - 1; i++) thrd_create(&t[i], worker, &job);
+    worker(&job);
     for (int i = 0; i < THREADS - 1; i++) thrd_join(t[i], NULL);
 }
 
