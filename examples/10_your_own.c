@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 10_your_own.c - the caller may own everything: the allocator, the workspace, the threads. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strata.h>
 #include <string.h>
-#include <threads.h>
 
 enum { N = 4, C = 16, SIDE = 32, COUNT = N * C * SIDE * SIDE, THREADS = 2 };
 static float x[COUNT], w[C * C * 9], y[COUNT], first[COUNT];
@@ -32,21 +32,21 @@ typedef struct work {
     void *arg;
 } work;
 
-static int worker(void *arg)
+static void *worker(void *arg)
 {
     work *job = arg;
     for (int i; (i = atomic_fetch_add(&job->next, 1)) < job->n;) job->body(job->arg, i);
-    return 0;
+    return NULL;
 }
 
 static void mine(void *user, int n, void (*body)(void *arg, int i), void *arg)
 {
     work job = {0, n, body, arg};
-    thrd_t t[THREADS - 1];
+    pthread_t t[THREADS - 1];
     *(int *)user += n;
-    for (int i = 0; i < THREADS - 1; i++) thrd_create(&t[i], worker, &job);
+    for (int i = 0; i < THREADS - 1; i++) pthread_create(&t[i], NULL, worker, &job);
     worker(&job);
-    for (int i = 0; i < THREADS - 1; i++) thrd_join(t[i], NULL);
+    for (int i = 0; i < THREADS - 1; i++) pthread_join(t[i], NULL);
 }
 
 int main(void)
