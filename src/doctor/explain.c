@@ -2,6 +2,7 @@
 /* explain.c - the matcher's hits in words: what it means, whose fault it is, causes, how to confirm, what to do. */
 #include "doctor/explain.h"
 #include "doctor/json.h"
+#include "doctor/root.h"
 #include "facts/facts.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -138,19 +139,8 @@ static bool machine_answers(const st_explain *e, const char *id)
 static void wrap(FILE *out, const char *label, const char *text)
 {
     if (!*text) return;
-    int column = fprintf(out, "   %-9s ", label);
-    for (const char *p = text; *p;) {
-        int n = (int)strcspn(p, " ");
-        if (column + n > 108 && column > 14) column = fprintf(out, "\n%13s", "") - 1;
-        column += fprintf(out, "%.*s", n, p);
-        p += n;
-        while (*p == ' ') p++;
-        if (*p) {
-            fputc(' ', out);
-            column++;
-        }
-    }
-    fputc('\n', out);
+    fprintf(out, "   %-9s ", label);
+    st_wrap(out, 13, 13, text);
 }
 
 static void parts(FILE *out, const char *label, const char *text, const char *separator, bool numbered)

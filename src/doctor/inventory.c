@@ -115,14 +115,33 @@ static bool is_loader_name(const st_list *l, int i)
     return true;
 }
 
+/* libcudnn.so.9 and libcudnn.so.9.1.0 that are two regular files */
+static bool is_flattened(st_machine *m, const char *dir, const st_list *l, int i)
+{
+    struct stat s;
+    char path[512];
+    size_t k = strlen(l->name[i]);
+    st_put(path, sizeof path, "%s/%s", dir, l->name[i]);
+    if (!strstr(l->name[i], ".so.") || !st_root_lstat(m->root, path, &s) || !S_ISREG(s.st_mode)) return false;
+    for (int j = 0; j < l->n; j++) {
+        if (strncmp(l->name[j], l->name[i], k) || l->name[j][k] != '.') continue;
+        st_put(path, sizeof path, "%s/%s", dir, l->name[j]);
+        if (st_root_lstat(m->root, path, &s) && S_ISREG(s.st_mode)) return true;
+    }
+    return false;
+}
+
 static void scan_dir(st_machine *m, enum st_route route, const char *dir, int order, int site)
 {
     st_list l;
     if (!st_root_list(m->root, dir, &l)) return;
     char stem[48];
-    for (int i = 0; i < l.n; i++)
-        if (stem_of(l.name[i], stem) && is_loader_name(&l, i))
-            add_copy(m, route, dir, l.name[i], order, site);
+    for (int i = 0; i < l.n; i++) {
+        if (!stem_of(l.name[i], stem) || !is_loader_name(&l, i)) continue;
+        int before = m->copy_count;
+        add_copy(m, route, dir, l.name[i], order, site);
+        if (m->copy_count > before) m->copies[before].flattened = is_flattened(m, dir, &l, i);
+    }
     st_list_free(&l);
 }
 
@@ -155,6 +174,29 @@ static void scan_env_path(st_machine *m)
         p += k;
         if (*p) p++;
     }
+}
+
+/* without a readable cache: the directories that ldconfig would put into it, in the order of /etc/ld.so.conf.d */
+static void scan_configured(st_machine *m)
+{
+    st_list l;
+    int order = 0;
+    if (!st_root_list(m->root, "/etc/ld.so.conf.d", &l)) return;
+    for (int i = 0; i < l.n; i++) {
+        char path[512];
+        size_t k = strlen(l.name[i]);
+        if (k < 5 || strcmp(l.name[i] + k - 5, ".conf")) continue;
+        st_put(path, sizeof path, "/etc/ld.so.conf.d/%s", l.name[i]);
+        char *text = st_root_read(m->root, path, 65536, NULL), *save = NULL;
+        for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+             line = strtok_r(NULL, "\n", &save)) {
+            line[strcspn(line, " \t\r#")] = 0;
+            if (*line == '/' && strlen(line) < 200)
+                scan_dir(m, strstr(line, "/stubs") ? ROUTE_STUB : ROUTE_CACHE, line, order++, -1);
+        }
+        free(text);
+    }
+    st_list_free(&l);
 }
 
 /* wheels: what the file does not say, the package does */
@@ -219,7 +261,7 @@ void st_find_copies(st_machine *m)
     size_t n;
     char *cache = st_root_read(m->root, "/etc/ld.so.cache", 32 << 20, &n);
     cache_user u = {m, 0};
-    if (cache) st_ldcache_each(cache, n, see_cached, &u);
+    if (!cache || !st_ldcache_each(cache, n, see_cached, &u)) scan_configured(m);
     free(cache);
     char seen[ST_COUNT(defaults)][ST_PATH];
     for (int i = 0; i < ST_COUNT(defaults); i++) { /* /lib is mostly a link to /usr/lib: once is enough */

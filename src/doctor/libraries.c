@@ -93,6 +93,22 @@ static void broken_copies(st_doctor *d)
     }
 }
 
+/* cp without -P makes full copies of a library's links; the next update then leaves the old one behind */
+static void flattened_links(st_doctor *d)
+{
+    const st_machine *m = &d->m;
+    for (int i = 0; i < m->copy_count; i++) {
+        const st_copy *c = &m->copies[i];
+        if (!c->flattened || c->route == ROUTE_WHEEL || m->wsl) continue;
+        st_finding *f = st_report(
+            d, ST_LIBRARIES, ST_FINDING_NOTE, "flattened_link",
+            "%s is a copy where a link belongs: an update of the library will not reach it", c->path);
+        st_evidence(f, "%s and a file of its full name beside it are both regular files", c->path);
+        st_fix(f, "replace it by a link (ln -sf), or install again with cp -P or the package");
+        return;
+    }
+}
+
 /* ---- cuDNN ------------------------------------------------------------------------------------------------------------- */
 static void mix(st_doctor *d, const st_copy *a, const st_copy *b, const char *how)
 {
@@ -213,7 +229,17 @@ static void cudnn_against_gpu(st_doctor *d)
 }
 
 /* ---- copies that hide others ------------------------------------------------------------------------------------------- */
-/* Libraries that wheels' libraries open by soname without an RPATH of torch in force: LD_LIBRARY_PATH wins there. */
+/* "12.4.127" and "12.4.99" are of one minor version */
+static bool same_minor(const char *a, const char *b)
+{
+    int x[2] = {0}, y[2] = {0};
+    sscanf(a, "%d.%d", x, x + 1);
+    sscanf(b, "%d.%d", y, y + 1);
+    return x[0] == y[0] && x[1] == y[1];
+}
+
+/* PyTorch names most of its libraries itself and finds them by DT_RPATH, before LD_LIBRARY_PATH. nvJitLink is only asked for by the
+ * wheels' own libraries, which have a RUNPATH: there LD_LIBRARY_PATH wins. */
 static void shadows(st_doctor *d)
 {
     static const char *const stems[] = {"libnvJitLink", "libcublasLt", "libcusparse",
@@ -226,11 +252,13 @@ static void shadows(st_doctor *d)
                 if (w->route != ROUTE_WHEEL || e->route != ROUTE_ENV || strcmp(w->stem, stems[s]) ||
                     strcmp(w->name, e->name) || !m->sites[w->site].active)
                     continue;
-                if (!w->version[0] || !e->version[0] || st_version_cmp(e->version, w->version) >= 0) continue;
+                if (!w->version[0] || !e->version[0] || st_version_cmp(e->version, w->version) >= 0 ||
+                    same_minor(e->version, w->version))
+                    continue;
                 st_finding *f = st_report(
-                    d, ST_LIBRARIES, ST_FINDING_FAULT, "shadowed",
-                    "LD_LIBRARY_PATH puts %s %s before the wheel's own %s (undefined symbol at import)",
-                    e->name, e->version, w->version);
+                    d, ST_LIBRARIES, s == 0 ? ST_FINDING_FAULT : ST_FINDING_WARNING, "shadowed",
+                    "LD_LIBRARY_PATH puts %s %s before the wheel's own %s%s", e->name, e->version, w->version,
+                    s == 0 ? " (undefined symbol at import)" : " for programs other than PyTorch");
                 st_evidence(f, "%s hides %s: same soname, and LD_LIBRARY_PATH is searched before RUNPATH",
                             e->path, w->path);
                 st_fix(f, "unset LD_LIBRARY_PATH, or take %.*s out of it",
@@ -303,6 +331,7 @@ void st_probe_libraries(st_doctor *d)
 {
     list_copies(d);
     broken_copies(d);
+    flattened_links(d);
     if (!mixed_directory(d) && !path_mixes_wheel(d)) incomplete_wheel(d);
     cudnn_against_gpu(d);
     shadows(d);

@@ -43,6 +43,7 @@ typedef struct st_copy {
     char path[256], real[256];
     char version[48];
     const char *version_from; /* "name", "file", "metadata", "neighbour" or "" */
+    bool flattened;           /* a file beside one of its own full name, where a link belongs */
     bool broken;              /* a link without a target */
     const char *damaged;      /* why it is no library, or NULL */
 } st_copy;

@@ -27,24 +27,6 @@ static void healthy_words(const st_doctor *d, char *out, size_t n)
                            : "; some warnings, see above");
 }
 
-/* words wrapped at 110 columns, later lines indented */
-static void wrapped(FILE *out, int indent, int column, const char *text)
-{
-    for (const char *p = text; *p;) {
-        int n = (int)strcspn(p, " ");
-        if (column + n > 110 && column > indent) column = fprintf(out, "\n%*s", indent, "") - 1;
-        fwrite(p, 1, (size_t)n, out);
-        column += n;
-        p += n;
-        if (*p == ' ') {
-            fputc(' ', out);
-            column++;
-            p++;
-        }
-    }
-    fputc('\n', out);
-}
-
 int st_doctor_text(const st_doctor *d, FILE *out)
 {
     static const char *const words[] = {"ok", "note", "warning", "FAULT", "-"};
@@ -54,15 +36,15 @@ int st_doctor_text(const st_doctor *d, FILE *out)
         const st_finding *f = st_doctor_finding(d, i);
         if ((int)f->layer != layer) fprintf(out, "\n%d %s\n", (layer = (int)f->layer) + 1, titles[f->layer]);
         fprintf(out, "  %-8s ", words[f->state]);
-        wrapped(out, 11, 11, f->text);
+        st_wrap(out, 11, 11, f->text);
         if (f->evidence[0] &&
             (f->state == ST_FINDING_WARNING || f->state == ST_FINDING_OK || f->state == ST_FINDING_NOTE)) {
             fprintf(out, "%11s", "");
-            wrapped(out, 11, 11, f->evidence);
+            st_wrap(out, 11, 11, f->evidence);
         }
         if (f->fix[0] && (f->state == ST_FINDING_WARNING || f->state == ST_FINDING_NOTE)) {
             fprintf(out, "%11sfix: ", "");
-            wrapped(out, 16, 16, f->fix);
+            st_wrap(out, 16, 16, f->fix);
         }
     }
     const st_finding *v = st_doctor_verdict(d);
@@ -74,14 +56,14 @@ int st_doctor_text(const st_doctor *d, FILE *out)
     }
     int more = count_state(d, ST_FINDING_FAULT) - 1;
     fprintf(out, "\nverdict: the fault is in layer %d, %s\n  what     ", (int)v->layer + 1, titles[v->layer]);
-    wrapped(out, 11, 11, v->text);
+    st_wrap(out, 11, 11, v->text);
     fprintf(out, "  seen in  ");
-    wrapped(out, 11, 11, v->evidence);
+    st_wrap(out, 11, 11, v->evidence);
     fprintf(out, "  fix      ");
-    wrapped(out, 11, 11, v->fix);
+    st_wrap(out, 11, 11, v->fix);
     if (v->avoid[0]) {
         fprintf(out, "  not      ");
-        wrapped(out, 11, 11, v->avoid);
+        st_wrap(out, 11, 11, v->avoid);
     }
     if (more)
         fprintf(out, "  %d more fault%s above it: look again after this one is mended, it may be the cause\n",

@@ -323,3 +323,20 @@ void st_put(char *out, size_t n, const char *fmt, ...)
     vsnprintf(out, n, fmt, ap);
     va_end(ap);
 }
+
+void st_wrap(FILE *out, int indent, int column, const char *text)
+{
+    bool first = true;
+    for (const char *p = text + strspn(text, " "); *p; first = false) {
+        int n = (int)strcspn(p, " "), space = first ? 0 : 1;
+        if (!first && column + space + n > 110) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            space = 0;
+        }
+        column += fprintf(out, "%*s%.*s", space, "", n, p);
+        p += n;
+        p += strspn(p, " ");
+    }
+    fputc('\n', out);
+}

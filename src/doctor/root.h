@@ -3,6 +3,7 @@
 #ifndef ST_DOCTOR_ROOT_H
 #define ST_DOCTOR_ROOT_H
 #include "base/base.h"
+#include <stdio.h>
 #include <sys/stat.h>
 
 enum { ST_PATH = 1024 };
@@ -38,5 +39,7 @@ void st_list_free(st_list *l);
 
 /* snprintf where a cut text is what is wanted */
 void st_put(char *out, size_t n, const char *fmt, ...) ST_PRINTF(3, 4);
+/* The text and a newline, broken between words at 110 columns; the first line stands at `column`, later ones are indented. */
+void st_wrap(FILE *out, int indent, int column, const char *text);
 
 #endif
