@@ -210,6 +210,10 @@ static cost direct_cost(const st_contract *whole, const st_conv_kernel *k, doubl
     double us = work / (rate * (v == 1 ? 0.6 : v == 2 ? 0.75 : 0.85) * busy);
     if (magnitude(ks) != 1 && run >= 0) us *= 2;
     us += bytes / (double)es * 0.3e-3 + (double)M * (double)G * 1e-3;
+    if (c.bounds) /* tables of border tiles */
+        us += (double)M * (double)G * (double)(K / inner) * (double)st_ceil_div(N, k->vl * k->vecs) * 0.8e-3;
+    if (!(c.n.count == 0 || (c.n.count == 1 && c.n.ax[0].c == 1)))
+        us += (double)M * (double)G * (double)N * 1e-3;
     return (cost){us, 0, NULL};
 }
 
@@ -229,13 +233,20 @@ static cost taps_cost(const st_contract *whole, const st_conv_kernel *k, double 
         if (!bound_uses(&c, true, i)) free_rows *= c.m.ax[i].len;
     if (!c.k.count) return (cost){0, 0, "there is no axis to run along"};
     const st_axis *run = &c.k.ax[c.k.count - 1];
+    if (run->a == 1 && c.m.count && c.m.ax[c.m.count - 1].a != 1)
+        return (cost){0, 0, "the sum does not run over pixels"};
     const int64_t v = st_min64(st_ceil_div(N, k->vl), k->vecs), rows = st_min64(free_rows, k->rows[v]);
     double work = 2.0 * (double)G * (double)M * (double)K * (double)N / lanes_used(N, k->vl);
     double us = work / (rate * 0.85) * (rows * v < 10 ? 10.0 / (double)(rows * v) : 1.0);
     const double steps = (double)run->len * (double)(v * rows) / 2;
     us *= (steps + 14) / steps;
+    if (rows < 6)
+        us *= 6.0 / (double)rows < 2 ? 6.0 / (double)rows : 2; /* columns come from the second-level cache */
     const bool in_place = st_win_b_in_place(&c, k);
     if (!in_place) us += (double)G * (double)K * (double)N * 1e-3;
+    /* a tile's set-up, and the results' way through a buffer */
+    us += (double)G * (double)M *
+          ((double)N * 1e-3 + (double)st_ceil_div(N, k->vl * k->vecs) * 0.06 / (double)rows);
     return (cost){us, 0, NULL};
 }
 
@@ -248,6 +259,9 @@ static cost panel_cost(const st_contract *whole, const st_conv_kernel *k, double
     const int64_t v = st_min64(st_ceil_div(M, k->vl), k->vecs), rows = st_min64(N, k->rows[v]);
     double work = 2.0 * (double)G * (double)M * (double)K * (double)N / lanes_used(M, k->vl);
     double us = work / (rate * 0.85) * (rows * v < 10 ? 10.0 / (double)(rows * v) : 1.0);
+    if (c.k.count && c.k.ax[c.k.count - 1].len > 64 &&
+        magnitude(c.k.ax[c.k.count - 1].b) * (c.ta == STRATA_F32 ? 4 : 8) >= 4096)
+        us *= 2.5; /* every step of a row is in a page of its own */
     const bool lanes_side = c.m.count && c.m.ax[c.m.count - 1].a == 1;
     const bool steps_side = c.k.count && c.k.ax[c.k.count - 1].a == 1 && c.k.ax[c.k.count - 1].len >= 4;
     us += (double)G * (double)M * (double)K * (lanes_side ? 0.15e-3 : steps_side ? 0.3e-3 : 0.8e-3);
@@ -280,6 +294,13 @@ static const char *const form_provider[] = {"conv_direct", "conv_taps", "conv_pa
 static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *,
                                  double) = {direct_cost, taps_cost, panel_cost, paddirect_cost, padtaps_cost};
 
+/* A product of few rows with large weights that lie along k: the panel form packs the few rows and reads the weights in place. */
+static bool few_pixels(const st_contract *c, const st_conv_kernel *k)
+{
+    return st_axes_len(&c->m) <= 2 * (int64_t)k->vl * k->vecs && st_axes_len(&c->m) >= k->vl &&
+           st_axes_len(&c->n) >= 128 && st_axes_len(&c->k) >= 128 && c->k.ax[0].b == 1 && c->batch.count == 0;
+}
+
 static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *out, int max, int form)
 {
     int rows, n = 0;
@@ -305,7 +326,8 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
         const st_conv_kernel *k = r->impl;
         const double level = r->needs & ST_ISA_AVX512 ? 2 : r->needs & ST_ISA_AVX2 ? 1 : 0.25;
         const double best = h->cpu->isa & ST_ISA_AVX512 ? 2 : h->cpu->isa & ST_ISA_AVX2 ? 1 : 0.25;
-        if (form != ST_WIN_DIRECT && c.bounds == 0 && c.m.count <= 1 && c.k.count <= 1) {
+        if (form != ST_WIN_DIRECT && c.bounds == 0 && c.m.count <= 1 && c.k.count <= 1 &&
+            !(form == ST_WIN_PANEL && few_pixels(&c, r->impl))) {
             snprintf(x->why, sizeof x->why, "a plain product: gemm is for it");
             continue;
         }
@@ -315,7 +337,9 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
             continue;
         }
         /* a call costs what setting up the tasks costs; plain products are gemm's, whose predictions know no tasks */
-        x->us = (y.us + 0.3) * (c.bounds ? 1.0 : 1.25);
+        const bool few =
+            form == ST_WIN_PANEL && few_pixels(&c, k); /* gemm would pack the large weights for few rows */
+        x->us = (y.us + 0.3) * (c.bounds ? 1.0 : few ? 0.8 : 1.25);
         st_win_plan *
             trial; /* the exact workspace is what the plan itself says; a plan that fails says why when it is built */
         if (st_win_make(h, p, r, form, &trial)) continue;

@@ -42,7 +42,7 @@ typedef struct st_win_plan {
     int form;
     int64_t es, M, N, K, G;
     int64_t blocks, width; /* column blocks and the pitch of a panel: the widest block's lanes */
-    int64_t kparts;        /* even parts of k, summed one after another */
+    int64_t kparts, steps; /* even parts of k, summed one after another; steps of the longest */
     int workers;           /* threads that the workspace serves */
     size_t shared, local;  /* workspace: shared bytes, then `local` bytes a worker */
     double us;
@@ -61,7 +61,7 @@ typedef struct st_win_plan {
     int64_t pieces, row_tasks, row_tiles;
     bool b_in_place;
     /* panel */
-    int64_t row_split;
+    int64_t row_split; /* parts of the rows */
     /* padded forms */
     st_win_pad *pad;
 } st_win_plan;

@@ -7,7 +7,11 @@
 #include "tile/window.h"
 #include <string.h>
 
-enum { STEPS = 512 };
+/* Steps of a panel's part: as many as leave room beside it in the second-level cache; rows read in place want long streams. */
+static int64_t part_steps(const strata_handle *h, const st_win_plan *p)
+{
+    return st_max64(256, h->cpu->l2 * 5 / 8 / (p->width * p->es));
+}
 
 typedef struct panel_job {
     const st_win_plan *p;
@@ -21,18 +25,18 @@ strata_status st_win_panel_build(strata_handle *h, st_win_plan *p)
     const st_conv_kernel *kn = p->kernel;
     p->blocks = st_ceil_div(st_ceil_div(p->M, kn->vl), kn->vecs);
     p->width = st_ceil_div(st_ceil_div(p->M, kn->vl), p->blocks) * kn->vl;
-    p->kparts = st_ceil_div(p->K, STEPS);
+    p->kparts = st_ceil_div(p->K, part_steps(h, p));
+    p->steps = st_ceil_div(p->K, p->kparts);
     /* few columns: the rows are shared among threads, each packing for itself; the split changes no sum */
     p->row_split = 1;
     if (p->blocks * p->G < 4 * p->workers) p->row_split = st_min64(st_ceil_div(p->N, 48), p->workers);
     if (p->row_split < 1) p->row_split = 1;
     const int64_t rows = st_ceil_div(p->N, p->row_split);
     p->shared = 0;
-    p->local = (size_t)st_round_up(st_min64(p->K, STEPS) * p->width * p->es, 64) +
+    p->local = (size_t)st_round_up(p->steps * p->width * p->es, 64) +
                (size_t)st_round_up(rows * p->width * p->es, 64) +
-               (size_t)st_round_up(STEPS * (int64_t)sizeof(st_conv_run), 64) + st_win_epilogue_scratch(p);
+               (size_t)st_round_up(p->steps * (int64_t)sizeof(st_conv_run), 64) + st_win_epilogue_scratch(p);
     p->head.base.run = st_win_panel_run;
-    (void)h;
     return STRATA_OK;
 }
 
@@ -62,10 +66,10 @@ static void panel_task(void *arg, int64_t i, int worker)
     const int64_t split = i % p->row_split, block = i / p->row_split % p->blocks,
                   g = i / p->row_split / p->blocks;
     char *panel = j->local + (size_t)worker * p->local;
-    char *buffer = panel + st_round_up(st_min64(p->K, STEPS) * p->width * p->es, 64);
+    char *buffer = panel + st_round_up(p->steps * p->width * p->es, 64);
     st_conv_run *runs =
         (st_conv_run *)(buffer + st_round_up(st_ceil_div(p->N, p->row_split) * p->width * p->es, 64));
-    char *scratch = (char *)runs + st_round_up(STEPS * (int64_t)sizeof(st_conv_run), 64);
+    char *scratch = (char *)runs + st_round_up(p->steps * (int64_t)sizeof(st_conv_run), 64);
     const int64_t each = p->N / p->row_split, more = p->N % p->row_split;
     const int64_t r0 = split * each + st_min64(split, more), rows = each + (split < more);
     int64_t c0, cols;

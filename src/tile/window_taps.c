@@ -9,7 +9,7 @@
 #include "tile/window.h"
 #include <string.h>
 
-enum { STEPS = 512, MAX_PIECES = 16, PIECE_BYTES = 2 << 20, MIN_PIECE_STEPS = 1024 };
+enum { MAX_PIECES = 16, PIECE_BYTES = 2 << 20, MIN_PIECE_STEPS = 1024 };
 
 typedef struct taps_job {
     const st_win_plan *p;
@@ -23,13 +23,20 @@ static int64_t run_limit(const st_win_plan *p)
     return st_min64(p->outer_k, p->K / p->kparts / p->run_len + 3);
 }
 
+/* Steps of a part: its columns and the image's lines beside them stay in the first-level cache while all rows pass. */
+static int64_t part_steps(const strata_handle *h, const st_win_plan *p)
+{
+    return st_min64(512, st_max64(96, h->cpu->l1d * 4 / 5 / (p->width * p->es + 64)));
+}
+
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
 {
     const st_conv_kernel *kn = p->kernel;
     const st_axes *k = &p->c.k;
     p->blocks = st_ceil_div(st_ceil_div(p->N, kn->vl), kn->vecs);
     p->width = st_ceil_div(st_ceil_div(p->N, kn->vl), p->blocks) * kn->vl;
-    p->kparts = st_ceil_div(p->K, STEPS);
+    p->kparts = st_ceil_div(p->K, part_steps(h, p));
+    p->steps = st_ceil_div(p->K, p->kparts);
     p->run_len = k->ax[k->count - 1].len;
     p->run_a = k->ax[k->count - 1].a;
     p->run_b = k->ax[k->count - 1].b;
@@ -46,12 +53,11 @@ strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
     p->row_tasks = st_ceil_div(tiles, p->row_tiles);
     const int64_t buffer = p->pieces == 1 ? p->row_tiles * mr * p->width * p->es : 0;
     p->shared = p->pieces == 1 ? 0 : (size_t)st_round_up(p->pieces * p->G * result, 64);
-    p->local = (size_t)(p->b_in_place ? 0 : st_round_up(STEPS * p->width * p->es, 64)) +
+    p->local = (size_t)(p->b_in_place ? 0 : st_round_up(p->steps * p->width * p->es, 64)) +
                (size_t)st_round_up(buffer, 64) +
                (size_t)st_round_up(run_limit(p) * (int64_t)sizeof(st_conv_run), 64) +
                st_win_epilogue_scratch(p);
     p->head.base.run = st_win_taps_run;
-    (void)h;
     return STRATA_OK;
 }
 
@@ -170,7 +176,7 @@ static void split_scratch(const taps_job *j, int worker, taps_span *s, char **bu
     const st_win_plan *p = j->p;
     char *x = j->local + (size_t)worker * p->local;
     s->panel = x;
-    x += p->b_in_place ? 0 : st_round_up(STEPS * p->width * p->es, 64);
+    x += p->b_in_place ? 0 : st_round_up(p->steps * p->width * p->es, 64);
     *buffer = x;
     x += p->pieces == 1
              ? st_round_up(p->row_tiles * p->kernel->rows[p->width / p->kernel->vl] * p->width * p->es, 64)

@@ -9,6 +9,12 @@
 #include "tile/cpu/gemm_vec.h"
 #include "tile/cpu/pack_body.h"
 
+#if VEC_BITS == 512
+enum { CHAINS = 2 };
+#else
+enum { CHAINS = 1 }; /* sixteen registers do not hold twice eight sums */
+#endif
+
 ST_INLINE void conv_step(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], const T *const *a, int64_t x,
                          const T *b)
 {
@@ -65,6 +71,11 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    /* one vector wide there are too few sums to hide the latency of an addition: odd steps get their own */
+    V odd[ST_CONV_ROWS][NV];
+    if (CHAINS == 2 && nv == 1)
+#pragma GCC unroll 8
+        for (int i = 0; i < mr; i++) odd[i][0] = v_zero();
     const int64_t ks = q->ks, ldb = q->ldb;
     const void *const *rows = q->rows;
     const st_conv_run *run = q->run, *end = run + q->runs;
@@ -79,9 +90,17 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
             for (int i = 0; i < mr; i++) a[i] = (const T *)rows[i] + run->a;
         }
         const T *b = (const T *)q->b + run->b;
-        int64_t x = 0;
-        for (int64_t n = run->len; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
+        int64_t x = 0, n = run->len;
+        if (CHAINS == 2 && nv == 1)
+            for (; n > 1; n -= 2, x += 2 * ks, b += 2 * ldb) {
+                conv_step(mr, nv, acc, a, x, b);
+                conv_step(mr, nv, odd, a, x + ks, b + ldb);
+            }
+        for (; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
     }
+    if (CHAINS == 2 && nv == 1)
+#pragma GCC unroll 8
+        for (int i = 0; i < mr; i++) acc[i][0] = v_add(acc[i][0], odd[i][0]);
     conv_store(mr, nv, acc, q);
 }
 
@@ -97,7 +116,9 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
 #if NV == 4
 EIGHT(0, 1)
 EIGHT(0, 2)
-EIGHT(0, 3) SIX(0, 4) EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
+EIGHT(0, 3)
+SIX(0, 4)
+EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
 #    define ROWS          \
         {                 \
             0, 8, 8, 8, 6 \
@@ -109,7 +130,8 @@ EIGHT(0, 3) SIX(0, 4) EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
 #else
 EIGHT(0, 1)
 SIX(0, 2)
-EIGHT(1, 1) SIX(1, 2)
+EIGHT(1, 1)
+SIX(1, 2)
 #    define ROWS          \
         {                 \
             0, 8, 6, 0, 0 \
@@ -149,14 +171,20 @@ EIGHT(1, 1) SIX(1, 2)
                 V r[VL];
                 if (p + VL <= p1) {
 #pragma GCC unroll 16
-                    for (int x = 0; x < VL; x++) r[x] = v_load(s[x] + p);
+                    for (int x = 0; x < VL; x++) {
+                        __builtin_prefetch(s[x] + p + SLAB); /* short streams that no hardware follows */
+                        r[x] = v_load(s[x] + p);
+                    }
                 } else {
                     const MK mask = v_mask((int)(p1 - p));
 #pragma GCC unroll 16
                     for (int x = 0; x < VL; x++) r[x] = v_loadm(mask, s[x] + p);
                 }
-                if (n < VL)
-                    for (int x = (int)n; x < VL; x++) r[x] = v_zero();
+                if (n < VL) {
+#pragma GCC unroll 16
+                    for (int x = 1; x < VL; x++)
+                        if (x >= n) r[x] = v_zero();
+                }
                 turn_block(r);
                 const int64_t rows = p1 - p < VL ? p1 - p : VL;
                 if (rows == VL) {
