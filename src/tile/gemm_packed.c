@@ -15,6 +15,17 @@ static void block_sizes(st_packed_plan *p, const st_cpu *cpu)
     p->nc = st_max64(nr, (4 << 20) / (p->kc * p->g.es) / nr * nr);
 }
 
+/* Rows of A that are contiguous along k need no packing when a block of them spreads over the sets of the caches (rows a large power of two
+ * apart do not), or when B has so few panels that packing A would not pay. */
+static bool read_in_place(const st_packed_plan *p)
+{
+    const st_gemm *g = &p->g;
+    const int64_t nr = (int64_t)p->kernel->nv * p->kernel->vl;
+    if (g->m.count > 1 || g->k.count > 1 || (g->K > 1 && st_axes_inner(&g->k, 'a') != 1)) return false;
+    const int64_t ars = st_axes_inner(&g->m, 'a'), distance = ars < 0 ? -ars : ars;
+    return distance <= 2 * st_min64(g->K, p->kc) || g->N <= 4 * nr;
+}
+
 /* Work of one thread in microseconds: the kernel at most of its peak, packing by bytes, the update of C by tiles. */
 static double predict(const st_packed_plan *p, const st_cpu *cpu)
 {
@@ -45,6 +56,7 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
     if (st_kernel_why_not(row, h->cpu, why, n)) return false;
     p->kernel = row->impl;
     block_sizes(p, h->cpu);
+    p->in_place = read_in_place(p);
     p->us = predict(p, h->cpu);
     p->threads = want_threads(p->us, st_threads(h));
     return true;

@@ -9,6 +9,7 @@ typedef struct st_packed_plan {
     st_gemm g;
     const st_packed_kernel *kernel;
     int64_t kc, mc, nc; /* block sizes: even parts of at most these */
+    bool in_place;      /* A is read where it is, not packed */
     int threads;        /* the most that the workspace is for */
     double us;          /* one thread's estimated time, for the team */
     size_t scratch;     /* of the epilogue, a thread */

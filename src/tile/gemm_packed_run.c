@@ -52,7 +52,7 @@ void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l)
     int64_t rows = st_min64(st_ceil_div(mt, l->tm) * mr, st_round_up(p->mc, mr)), kc = st_min64(g->K, p->kc);
     l->panels = cols / nr;
     l->b = (size_t)st_round_up(cols * kc * g->es + ST_PACK_SLACK, 4096);
-    l->a = (size_t)st_round_up(rows * kc * g->es + ST_PACK_SLACK, 4096);
+    l->a = p->in_place ? 0 : (size_t)st_round_up(rows * kc * g->es + ST_PACK_SLACK, 4096);
     bool many = g->K > p->kc || g->N > p->nc * l->tn || g->G > 1;
     l->slots = l->tm > 1 && many && l->b <= 2u << 20 ? 2 : 1;
     l->sync =
@@ -175,28 +175,34 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
     const st_packed_kernel *kr = p->kernel;
     const int64_t mr = kr->mr, nr = (int64_t)kr->nv * kr->vl, es = g->es;
     const int nv = (int)st_ceil_div(t->cols, kr->vl);
-    const int64_t ldc = st_axes_inner(&g->m, 'c'), tiles = st_ceil_div(t->rows, mr);
+    const int64_t ldc = st_axes_inner(&g->m, 'c'), ars = st_axes_inner(&g->m, 'a'),
+                  tiles = st_ceil_div(t->rows, mr);
     bool direct = (g->n.count <= 1 || st_axes_run(&g->n, t->j0) >= t->cols) &&
                   (st_axes_inner(&g->n, 'c') == 1 || g->N == 1);
     char *cp = c + (st_axes_offset(&g->n, 'c', t->j0)) * es;
     st_ukr_args x = {.k = t->kc,
                      .ldc = ldc,
+                     .ars = ars,
                      .alpha = t->alpha,
                      .beta = t->beta,
                      .last = (int)(t->cols - (nv - 1) * kr->vl)};
+    const int64_t row = (p->in_place ? ars : t->kc) * es; /* bytes of A from one row to the next */
     int64_t share_of_next = t->next ? st_ceil_div(t->kc * nr * es / 256, tiles) : 0;
     for (int64_t i = 0; i < t->rows; i += mr) {
         int64_t h = st_min64(mr, t->rows - i);
-        st_ukr_fn fn = h == mr && t->cols == nr ? kr->full : kr->edge[(h - 1) * kr->nv + nv - 1];
+        const bool whole = h == mr && t->cols == nr;
+        st_ukr_fn fn = p->in_place
+                           ? (whole ? kr->in_place_full : kr->in_place_edge[(h - 1) * kr->nv + nv - 1])
+                           : (whole ? kr->full : kr->edge[(h - 1) * kr->nv + nv - 1]);
         x.next = t->next ? t->next + i / mr * share_of_next * 256 : NULL;
         x.next_count = share_of_next;
         if (direct && (g->m.count <= 1 || st_axes_run(&g->m, t->i0 + i) >= h)) {
-            fn(&x, t->a + i * t->kc * es, t->b, cp + st_axes_offset(&g->m, 'c', t->i0 + i) * es);
+            fn(&x, t->a + i * row, t->b, cp + st_axes_offset(&g->m, 'c', t->i0 + i) * es);
         } else {
             st_ukr_args y = x;
             y.ldc = nr;
             y.beta = 0;
-            fn(&y, t->a + i * t->kc * es, t->b, v->tile);
+            fn(&y, t->a + i * row, t->b, v->tile);
             scatter(g, v->tile, nr, c, t->i0 + i, h, t->j0, t->cols, t->beta);
         }
     }
@@ -219,7 +225,11 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
     const int64_t mine = panels * v->tid / v->tm, mine_end = panels * (v->tid + 1) / v->tm;
     for (int64_t i = 0; i < rows.count; i += mc) {
         int64_t h = st_min64(mc, rows.count - i);
-        pack(g, p->kernel->pack_a, mr, v->abuf, a, 'a', rows.first + i, h, k0, kc);
+        const char *ablock = v->abuf;
+        if (p->in_place)
+            ablock = a + ((rows.first + i) * st_axes_inner(&g->m, 'a') + k0) * es;
+        else
+            pack(g, p->kernel->pack_a, mr, v->abuf, a, 'a', rows.first + i, h, k0, kc);
         for (int64_t q = 0; q < panels; q++) {
             int64_t j = q + mine < panels ? q + mine : q + mine - panels, j0 = cols.first + j * nr;
             int64_t w = st_min64(nr, cols.first + cols.count - j0);
@@ -236,7 +246,7 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
                           j0,
                           w,
                           kc,
-                          v->abuf,
+                          ablock,
                           bbuf + j * nr * kc * es,
                           NULL,
                           v->job->alpha,

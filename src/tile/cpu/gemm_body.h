@@ -16,26 +16,30 @@
 #define PASTE(a, b) PASTE2(a, b)
 enum { KU = 4, C_AHEAD = 192 };
 
-ST_INLINE void ukr_step(const int mr, const int nv, V acc[MR][NV], const T *a, const T *b)
+ST_INLINE void ukr_step(const int mr, const int nv, V *acc, const T *a, const int64_t ars, const T *b)
 {
+    if (mr * nv == 1) { /* clang leaves an array of one in memory when loops index it */
+        *acc = v_fma(v_set1(*a), v_load(b), *acc);
+        return;
+    }
     V bv[NV];
     UNROLL
     for (int j = 0; j < nv; j++) bv[j] = v_load(b + j * VL);
     UNROLL
     for (int i = 0; i < mr; i++) {
-        V x = v_set1(a[i]);
+        V x = v_set1(a[i * ars]);
         UNROLL
-        for (int j = 0; j < nv; j++) acc[i][j] = v_fma(x, bv[j], acc[i][j]);
+        for (int j = 0; j < nv; j++) acc[i * nv + j] = v_fma(x, bv[j], acc[i * nv + j]);
     }
 }
 
-ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_ukr_args *x,
-                        const T *restrict a, const T *restrict b, T *restrict c)
+/* ars: distance of rows in A, 1 in a panel (a step is MR values), else A is read where it is (a step is one value) */
+ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const int packed, V *acc,
+                        const st_ukr_args *x, const T *restrict a, const T *restrict b, T *restrict c)
 {
-    V acc[MR][NV];
+    const int64_t ars = packed ? 1 : x->ars, as = packed ? MR : 1;
     UNROLL
-    for (int i = 0; i < mr; i++) UNROLL
-    for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    for (int i = 0; i < mr * nv; i++) acc[i] = v_zero();
     const int64_t k = x->k, steps = k / KU, ldc = x->ldc;
     /* phases: iterations left when each one ends */
     int64_t late = steps > C_AHEAD / KU ? C_AHEAD / KU : steps, left = steps;
@@ -48,13 +52,13 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_u
         pf = (const char *)b;
     }
     for (;;) {
-        for (; left > stop; left--, a += KU * MR, b += KU * NR, pf += jump) {
+        for (; left > stop; left--, a += KU * as, b += KU * NR, pf += jump) {
             __builtin_prefetch(pf);
             if (NV > 1) __builtin_prefetch(pf + 64);
             if (NV * VL * sizeof(T) > 128) __builtin_prefetch(pf + 128);
             if (NV * VL * sizeof(T) > 192) __builtin_prefetch(pf + 192);
             UNROLL
-            for (int u = 0; u < KU; u++) ukr_step(mr, nv, acc, a + u * MR, b + u * NR);
+            for (int u = 0; u < KU; u++) ukr_step(mr, nv, acc, a + u * as, ars, b + u * NR);
         }
         if (left == 0) break;
         if (left > late) { /* the next panel's share is done */
@@ -71,7 +75,7 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_u
             pf = (const char *)b;
         }
     }
-    for (int64_t p = steps * KU; p < k; p++, a += MR, b += NR) ukr_step(mr, nv, acc, a, b);
+    for (int64_t p = steps * KU; p < k; p++, a += as, b += NR) ukr_step(mr, nv, acc, a, ars, b);
     __asm__("" : "+r"(c)); /* or GCC computes all row addresses before the loop and spills them */
     const MK mask = v_mask(masked ? x->last : VL - 1);
     const V va = v_set1((T)x->alpha);
@@ -79,7 +83,7 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_u
         UNROLL
         for (int i = 0; i < mr; i++, c += ldc) UNROLL
         for (int j = 0; j < nv; j++) {
-            V r = v_mul(va, acc[i][j]);
+            V r = v_mul(va, acc[i * nv + j]);
             if (masked && j == nv - 1)
                 v_storem(c + j * VL, mask, r);
             else
@@ -90,7 +94,7 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_u
         UNROLL
         for (int i = 0; i < mr; i++, c += ldc) UNROLL
         for (int j = 0; j < nv; j++) {
-            V r = v_mul(va, acc[i][j]);
+            V r = v_mul(va, acc[i * nv + j]);
             if (masked && j == nv - 1)
                 v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
             else
@@ -100,30 +104,44 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const st_u
     (void)mask;
 }
 
+#define EDGE(m, v)                                                                                  \
+    static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c)          \
+    {                                                                                               \
+        V acc[(m) * (v)];                                                                           \
+        ukr_body(m, v, 1, 1, acc, x, a, b, c);                                                      \
+    }                                                                                               \
+    static void ukr_in_place_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c) \
+    {                                                                                               \
+        V acc[(m) * (v)];                                                                           \
+        ukr_body(m, v, 1, 0, acc, x, a, b, c);                                                      \
+    }
 static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c)
 {
-    ukr_body(MR, NV, 0, x, a, b, c);
+    V acc[MR * NV];
+    ukr_body(MR, NV, 0, 1, acc, x, a, b, c);
 }
-#define EDGE(m, v)                                                                         \
-    static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c) \
-    {                                                                                      \
-        ukr_body(m, v, 1, x, a, b, c);                                                     \
-    }
+static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b, void *c)
+{
+    V acc[MR * NV];
+    ukr_body(MR, NV, 0, 0, acc, x, a, b, c);
+}
 #if NV == 4
 #    define EDGES(m) EDGE(m, 1) EDGE(m, 2) EDGE(m, 3) EDGE(m, 4)
-#    define ROW(m) ukr_##m##_1, ukr_##m##_2, ukr_##m##_3, ukr_##m##_4
+#    define ROW(f, m) f##m##_1, f##m##_2, f##m##_3, f##m##_4
 #elif NV == 2
 #    define EDGES(m) EDGE(m, 1) EDGE(m, 2)
-#    define ROW(m) ukr_##m##_1, ukr_##m##_2
+#    define ROW(f, m) f##m##_1, f##m##_2
 #endif
 EDGES(1)
 EDGES(2) EDGES(3) EDGES(4)
 #if MR == 6
-    EDGES(5)
-        EDGES(6) static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6)};
+    EDGES(5) EDGES(6)
+#    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6)
 #else
-    static const st_ukr_fn edges[MR * NV] = {ROW(1), ROW(2), ROW(3), ROW(4)};
+#    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4)
 #endif
+        static const st_ukr_fn edges[MR * NV] = {ROWS(ukr_)};
+static const st_ukr_fn edges_in_place[MR * NV] = {ROWS(ukr_in_place_)};
 
 static void pack_a(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)
 {
@@ -134,4 +152,5 @@ static void pack_b(void *dst, int64_t w, int64_t k, const void *src, int64_t ls,
     pack_lines(NR, dst, w, k, src, ls, ks);
 }
 
-const st_packed_kernel PASTE(st_kernel_, KERNEL) = {MR, NV, VL, ukr_full, edges, pack_a, pack_b};
+const st_packed_kernel PASTE(st_kernel_, KERNEL) = {
+    MR, NV, VL, ukr_full, edges, ukr_in_place_full, edges_in_place, pack_a, pack_b};

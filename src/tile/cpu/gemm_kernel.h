@@ -10,9 +10,9 @@
 enum { ST_UKR_MAX_NV = 4, ST_PACK_SLACK = 256 /* bytes past the last panel that packing may write */ };
 
 typedef struct st_ukr_args {
-    int64_t k, ldc;
-    double alpha, beta; /* C := alpha * AB + beta * C; beta = 0 never reads C */
-    int last;           /* lanes of the last vector, 1..vl (edge kernels) */
+    int64_t k, ldc, ars; /* ars: of the kernels that read A in place (its k stride is 1) */
+    double alpha, beta;  /* C := alpha * AB + beta * C; beta = 0 never reads C */
+    int last;            /* lanes of the last vector, 1..vl (edge kernels) */
     const char *
         next; /* next B panel's lines to bring near meanwhile, 256 bytes every four steps, next_count times */
     int64_t next_count;
@@ -24,8 +24,10 @@ typedef void (*st_pack_fn)(void *dst, int64_t w, int64_t k, const void *src, int
 
 typedef struct st_packed_kernel {
     int mr, nv, vl;
-    st_ukr_fn full;        /* mr x nr, no masks */
-    const st_ukr_fn *edge; /* [(rows - 1) * nv + vectors - 1], last vector masked */
+    st_ukr_fn full;          /* mr x nr, no masks */
+    const st_ukr_fn *edge;   /* [(rows - 1) * nv + vectors - 1], last vector masked */
+    st_ukr_fn in_place_full; /* the same with A where it is */
+    const st_ukr_fn *in_place_edge;
     st_pack_fn pack_a, pack_b;
 } st_packed_kernel;
 #endif

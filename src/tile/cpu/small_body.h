@@ -25,6 +25,7 @@ ST_INLINE void SMALL(step)(const int mr, const int nv, const int masked, MK mask
 ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const st_small_shape *s,
                            const T *restrict a, const T *restrict b, T *restrict c, double alpha, double beta)
 {
+    const double scalars[2] = {alpha, beta};
     const MK mask = v_mask(masked ? s->last : VL - 1);
     const int64_t ars = s->ars, acs = s->acs, brs = s->brs, crs = s->crs;
     for (int64_t t = s->tiles; t > 0; t--, a += mr * ars, c += mr * crs) {
@@ -36,9 +37,11 @@ ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const s
         for (int64_t p = s->k; p > 0; p--, pa += acs, pb += brs)
             SMALL(step)(mr, nv, masked, mask, acc, pa, ars, pb);
         T *pc = c;
-        __asm__("" : "+r"(pc)); /* or GCC keeps all row addresses through the loop */
-        const V va = v_set1((T)alpha);
-        if (beta == 0.0) {
+        const double *ab = scalars;
+        /* or GCC keeps row addresses, alpha, beta and 0 in vector registers through the loop over k and spills what is needed there */
+        __asm__ volatile("" : "+r"(pc), "+r"(ab) : : "memory");
+        const V va = v_set1((T)ab[0]);
+        if (ab[1] == 0.0) {
             UNROLL
             for (int i = 0; i < mr; i++, pc += crs) UNROLL
             for (int j = 0; j < nv; j++) {
@@ -49,7 +52,7 @@ ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const s
                     v_store(pc + j * VL, r);
             }
         } else {
-            const V vb = v_set1((T)beta);
+            const V vb = v_set1((T)ab[1]);
             UNROLL
             for (int i = 0; i < mr; i++, pc += crs) UNROLL
             for (int j = 0; j < nv; j++) {
