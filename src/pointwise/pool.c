@@ -148,7 +148,8 @@ static size_t pool_scratch(const pool_plan *pl)
     if (pl->kernel->channels) return 0;
     const int64_t size = p->type == STRATA_F64 ? 8 : 4, row = pl->t.row_buffer * p->stride[1];
     const int64_t ring = (p->window[0] - 1) * p->dilation[0] + 1, ylen = st_round_up(p->q, ST_POOL_PAD);
-    int64_t bytes = (ring * row + ylen) * size + ylen * 4 + ring * 8 + p->window[0] * (int64_t)sizeof(void *);
+    int64_t bytes = (ring * row + 2 * ylen) * size + ylen * 4 + ring * 8 +
+                    p->window[0] * (int64_t)sizeof(void *) + p->window[1] * 8;
     if (p->backward) {
         const int64_t lead = (p->window[1] - 1) * p->dilation[1] / p->stride[1];
         bytes = st_max64(bytes, row * size + st_round_up(lead + pl->t.row_buffer, ST_POOL_PAD) * (size + 4));

@@ -285,7 +285,8 @@ static void arrange(space *p)
         st_pw_loop r;
         one(&r);
         if (nr) r = red[0];
-        const bool cols = nr && nk && inside(s, &kept[nk - 1], &r);
+        /* a line of one element: the kept dim is the long one */
+        const bool cols = nk && (!nr || inside(s, &kept[nk - 1], &r));
         s->mode = cols ? ST_PW_COLS : ST_PW_ROWS;
         *(cols ? &s->row : &s->col) = r;
         if (nk) *(cols ? &s->col : &s->row) = kept[nk - 1];

@@ -219,6 +219,33 @@ static void known_values(void **s)
     for (int i = 0; i < 9; i++) test_close(y[i], want2[i], 0, "y[%d]", i);
 }
 
+/* the mean of whole images, which has a kernel of its own where planes are contiguous */
+static void global_average(void **s)
+{
+    (void)s;
+    test_rng r = test_rng_make(19);
+    for (int k = 0; k < 24; k++) {
+        const int64_t dim[4] = {2, test_int(&r, 1, 20), test_int(&r, 1, 15), test_int(&r, 1, 15)},
+                      one[4] = {2, dim[1], 1, 1};
+        const strata_pool o = {.kind = STRATA_POOL_AVERAGE, .window = {dim[2], dim[3]}};
+        test_problem("global average %lldx%lldx%lld", (long long)dim[1], (long long)dim[2],
+                     (long long)dim[3]);
+        test_array x = image(&r, k & 1 ? STRATA_F64 : STRATA_F32, dim, k % 3),
+                   y = image(&r, k & 1 ? STRATA_F64 : STRATA_F32, one, k % 3);
+        test_array_random(&r, &x, -1, 1);
+        test_ok(h, strata_pool_forward(h, &o, x.t, y.t, none));
+        int64_t i[STRATA_MAX_RANK] = {0};
+        do {
+            int64_t at;
+            double mag, want = reference(&o, &x.t, i[0], i[1], 0, 0, &at, &mag);
+            test_close(test_get(&y.t, i), want, test_gamma(dim[2] * dim[3] + 1, (strata_type)x.t.type) * mag,
+                       "y[%d,%d]", (int)i[0], (int)i[1]);
+        } while (test_next(&y.t, i));
+        test_array_intact(&y);
+        test_array_free(&x), test_array_free(&y);
+    }
+}
+
 /* average is linear and max is locally linear away from ties: central differences are exact up to rounding */
 static void gradients(void **s)
 {
@@ -329,8 +356,8 @@ static void refusals(void **s)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(random_cases),
-                                       cmocka_unit_test(gradients), cmocka_unit_test(threads_same_bits),
-                                       cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_values),      cmocka_unit_test(global_average),
+                                       cmocka_unit_test(random_cases),      cmocka_unit_test(gradients),
+                                       cmocka_unit_test(threads_same_bits), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, setup, teardown) + test_lower_levels();
 }

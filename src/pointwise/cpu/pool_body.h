@@ -171,55 +171,88 @@ static void NAME(rows, deal)(const st_pool_problem *p, const st_pool_tables *t, 
                 V(_store)(a + i, e);
                 V(_store)(b + i, o);
             }
+            const int64_t both = st_min64(i1, a1) - i;
+            if (both > 0) {
+                T part[2 * LANES];
+                V() e, o;
+                const int n = (int)(2 * both);
+                V(_store)(part, V(_loadn)(x + 2 * i - pad, n < LANES ? n : LANES));
+                if (n > LANES) V(_store)(part + LANES, V(_loadn)(x + 2 * i - pad + LANES, n - LANES));
+                V(_deal2)(part, &e, &o);
+                V(_storen)(a + i, e, (int)both);
+                V(_storen)(b + i, o, (int)both);
+                i += both;
+            }
             for (int64_t m = i; m < a1; m++) a[m] = x[2 * m - pad];
         }
         for (; i < i1; i++) b[i] = x[(i * sw + j - pad) * xs];
     }
 }
 
+/* What a call of the forward kernel needs beside the problem: in scratch. */
+typedef struct NAME(rows, work) {
+    T *buf, *y, *share; /* dealt rows; one row of outputs; elements that divide an average, by column */
+    int32_t *a;
+    int64_t *held, *tap; /* which image row a buffer holds; where each tap of a row begins in it */
+    T **rows;
+    V(i) lanes;
+} NAME(rows, work);
+
+/* One row of outputs to y (and a), contiguous. */
 static inline __attribute__((always_inline)) void NAME(rows, output)(const st_pool_problem *p,
-                                                                     const st_pool_tables *t, T *const *rows,
-                                                                     int64_t i, bool max, bool arg, T *y,
-                                                                     int32_t *a)
+                                                                     const st_pool_tables *t,
+                                                                     const NAME(rows, work) * k, int64_t i,
+                                                                     bool max, bool arg, T *y, int32_t *a)
 {
     const st_pool_span r = t->row[i];
-    const int64_t sw = p->stride[1], dw = p->dilation[1], h0 = i * p->stride[0] - p->pad[0];
-    int32_t lane[LANES];
-    for (int k = 0; k < LANES; k++) lane[k] = (int32_t)(k * sw);
-    const V(i) lanes = V(_iload)(lane);
+    const int64_t sw = p->stride[1], dw = p->dilation[1], h0 = i * p->stride[0] - p->pad[0],
+                  taps = p->window[1];
     for (int64_t q = 0; q < p->q; q += LANES) {
+        const int n = p->q - q < LANES ? (int)(p->q - q) : LANES;
         V() acc = V(_set1)(max ? -(T)INFINITY : 0);
         V(i) at = V(_iset1)(-1);
         if (arg && r.lo < r.hi)
             at = V(_iadd)(V(_iload)(t->col_first + q), V(_iset1)((h0 + r.lo * p->dilation[0]) * p->w));
-        for (int64_t k = r.lo; k < r.hi; k++) {
-            int64_t phase = 0, shift = 0; /* of tap j: j * dw = shift * sw + phase */
-            for (int64_t j = 0; j < p->window[1]; j++) {
-                V() e = V(_load)(rows[k] + phase * t->row_buffer + shift + q);
+        for (int64_t m = r.lo; m < r.hi; m++) {
+            const T *row = k->rows[m] + q;
+            int64_t base = (h0 + m * p->dilation[0]) * p->w + q * sw - p->pad[1];
+            for (int64_t j = 0; j < taps; j++, base += dw) {
+                V() e = V(_load)(row + k->tap[j]);
                 if (!max) {
                     acc = V(_add)(acc, e);
-                } else {
-                    V(m) m = V(_beats)(e, acc);
-                    acc = V(_sel)(m, e, acc);
-                    if (arg) {
-                        int64_t base = (h0 + k * p->dilation[0]) * p->w + q * sw - p->pad[1] + j * dw;
-                        at = V(_isel)(m, V(_iadd)(V(_iset1)(base), lanes), at);
-                    }
+                    continue;
                 }
-                for (phase += dw; phase >= sw; phase -= sw) shift++;
+                V(m) beats = V(_beats)(e, acc);
+                acc = V(_sel)(beats, e, acc);
+                if (arg) at = V(_isel)(beats, V(_iadd)(V(_iset1)(base), k->lanes), at);
             }
         }
-        V(_store)(y + q, acc);
-        if (arg) V(_istore)(a + q, at);
+        if (!max) acc = V(_div)(acc, V(_mul)(V(_load)(k->share + q), V(_set1)((T)(r.count ? r.count : 1))));
+        V(_storen)(y + q, acc, n);
+        if (arg) V(_istoren)(a + q, at, n);
     }
-    if (!max)
-        for (int64_t q = 0; q < p->q; q++) {
-            int32_t n = r.count * t->col[q].count;
-            y[q] = n && r.lo < r.hi && t->col[q].lo < t->col[q].hi ? y[q] / (T)n : 0;
-        }
     if (arg && t->empty)
         for (int64_t q = 0; q < p->q; q++)
             if (r.lo >= r.hi || t->col[q].lo >= t->col[q].hi) a[q] = -1;
+}
+
+/* The mean of whole contiguous planes. */
+static void NAME(rows, planes)(const st_pool_problem *p, const T *x, T *y, int64_t c0, int64_t c1)
+{
+    const int64_t n = p->h * p->w;
+    for (int64_t c = c0; c < c1; c++) {
+        const T *e = x + c * p->xs[1];
+        V() acc[4] = {V(_set1)(0), V(_set1)(0), V(_set1)(0), V(_set1)(0)};
+        int64_t i = 0;
+        for (; i + 4 * LANES <= n; i += 4 * LANES)
+            for (int v = 0; v < 4; v++) acc[v] = V(_add)(acc[v], V(_load)(e + i + v * LANES));
+        for (int v = 0; i < n; v++, i += LANES)
+            acc[v] = V(_add)(acc[v], V(_loadn)(e + i, n - i < LANES ? (int)(n - i) : LANES));
+        T part[LANES], sum = 0;
+        V(_store)(part, V(_add)(V(_add)(acc[0], acc[1]), V(_add)(acc[2], acc[3])));
+        for (int v = 0; v < LANES; v++) sum += part[v];
+        y[c * p->ys[1]] = sum / (T)n;
+    }
 }
 
 void NAME(rows, forward)(const st_pool_problem *p, const st_pool_tables *t, void *const data[], int64_t n,
@@ -229,37 +262,48 @@ void NAME(rows, forward)(const st_pool_problem *p, const st_pool_tables *t, void
     const T fill = max ? -(T)INFINITY : 0;
     const int64_t row_size = t->row_buffer * p->stride[1], dh = p->dilation[0];
     const int64_t ring = (p->window[0] - 1) * dh + 1, ylen = st_round_up(p->q, ST_POOL_PAD);
-    T *buf = scratch, *y = buf + ring * row_size;
-    int32_t *a = (int32_t *)(y + ylen);
-    int64_t *held = (int64_t *)(a + ylen);
-    T **rows = (T **)(held + ring);
+    const T *x0 = (const T *)data[0] + n * p->xs[0];
+    if (!max && p->p == 1 && p->q == 1 && p->xs[3] == 1 && p->xs[2] == p->w && t->row[0].count == p->h &&
+        t->col[0].count == p->w && t->row[0].hi - t->row[0].lo == p->h &&
+        t->col[0].hi - t->col[0].lo == p->w) {
+        NAME(rows, planes)(p, x0, (T *)data[1] + n * p->ys[0], c0, c1);
+        return;
+    }
+    NAME(rows, work) k = {.buf = scratch};
+    k.y = k.buf + ring * row_size;
+    k.share = k.y + ylen;
+    k.a = (int32_t *)(k.share + ylen);
+    k.held = (int64_t *)(k.a + ylen);
+    k.rows = (T **)(k.held + ring);
+    k.tap = (int64_t *)(k.rows + p->window[0]);
+    int32_t lane[LANES];
+    for (int i = 0; i < LANES; i++) lane[i] = (int32_t)(i * p->stride[1]);
+    k.lanes = V(_iload)(lane);
+    for (int64_t i = 0; i < ylen; i++) k.share[i] = i < p->q && t->col[i].count ? (T)t->col[i].count : 1;
+    for (int64_t j = 0; j < p->window[1]; j++)
+        k.tap[j] = j * p->dilation[1] % p->stride[1] * t->row_buffer + j * p->dilation[1] / p->stride[1];
     for (int64_t c = c0; c < c1; c++) {
-        const T *x = (const T *)data[0] + n * p->xs[0] + c * p->xs[1];
-        for (int64_t i = 0; i < ring; i++) held[i] = -1;
+        const T *x = x0 + c * p->xs[1];
+        for (int64_t i = 0; i < ring; i++) k.held[i] = -1;
         for (int64_t i = r0; i < r1; i++) {
-            for (int64_t k = t->row[i].lo; k < t->row[i].hi; k++) {
-                const int64_t h = i * p->stride[0] - p->pad[0] + k * dh, slot = h % ring;
-                rows[k] = buf + slot * row_size;
-                if (held[slot] != h) NAME(rows, deal)(p, t, x + h * p->xs[2], fill, rows[k]);
-                held[slot] = h;
+            for (int64_t m = t->row[i].lo; m < t->row[i].hi; m++) {
+                const int64_t h = i * p->stride[0] - p->pad[0] + m * dh, slot = h % ring;
+                k.rows[m] = k.buf + slot * row_size;
+                if (k.held[slot] != h) NAME(rows, deal)(p, t, x + h * p->xs[2], fill, k.rows[m]);
+                k.held[slot] = h;
             }
+            T *out = data[1] ? (T *)data[1] + n * p->ys[0] + c * p->ys[1] + i * p->ys[2] : NULL;
+            int32_t *at = arg ? (int32_t *)data[2] + n * p->as[0] + c * p->as[1] + i * p->as[2] : NULL;
+            T *y = out && p->ys[3] == 1 ? out : k.y;
+            int32_t *a = arg && p->as[3] == 1 ? at : k.a;
             if (!max)
-                NAME(rows, output)(p, t, rows, i, false, false, y, a);
+                NAME(rows, output)(p, t, &k, i, false, false, y, a);
             else if (arg)
-                NAME(rows, output)(p, t, rows, i, true, true, y, a);
+                NAME(rows, output)(p, t, &k, i, true, true, y, a);
             else
-                NAME(rows, output)(p, t, rows, i, true, false, y, a);
-            if (data[1]) {
-                T *out = (T *)data[1] + n * p->ys[0] + c * p->ys[1] + i * p->ys[2];
-                if (p->ys[3] == 1)
-                    memcpy(out, y, (size_t)p->q * sizeof(T));
-                else
-                    for (int64_t q = 0; q < p->q; q++) out[q * p->ys[3]] = y[q];
-            }
-            if (arg) {
-                int32_t *out = (int32_t *)data[2] + n * p->as[0] + c * p->as[1] + i * p->as[2];
-                for (int64_t q = 0; q < p->q; q++) out[q * p->as[3]] = a[q];
-            }
+                NAME(rows, output)(p, t, &k, i, true, false, y, a);
+            for (int64_t q = 0; out && y != out && q < p->q; q++) out[q * p->ys[3]] = y[q];
+            for (int64_t q = 0; arg && a != at && q < p->q; q++) at[q * p->as[3]] = a[q];
         }
     }
 }
@@ -269,12 +313,29 @@ static void NAME(rows, weave)(const st_pool_problem *p, const st_pool_tables *t,
 {
     const int64_t sw = p->stride[1], pad = p->pad[1], len = t->row_buffer, s = p->xs[3];
     int64_t w = 0;
-    if (sw == 2 && s == 1 && !p->accumulate) {
-        if (pad & 1) dx[0] = buf[len + (pad >> 1)], w = 1;
-        for (; w + 2 * LANES <= p->w; w += 2 * LANES) {
-            const int64_t i = (w + pad) / 2;
-            V(_weave2)(dx + w, V(_load)(buf + i), V(_load)(buf + len + i));
+    if (sw == 2 && s == 1) {
+        if (pad & 1) dx[0] = p->accumulate ? dx[0] + buf[len + (pad >> 1)] : buf[len + (pad >> 1)], w = 1;
+        for (; w < p->w; w += 2 * LANES) {
+            const int64_t i = (w + pad) / 2, left = p->w - w;
+            T both[2 * LANES];
+            V(_weave2)(both, V(_load)(buf + i), V(_load)(buf + len + i));
+            for (int v = 0; v < 2 && v * LANES < left; v++) {
+                const int n = left - v * LANES < LANES ? (int)(left - v * LANES) : LANES;
+                V() e = V(_load)(both + v * LANES);
+                if (p->accumulate) e = V(_add)(V(_loadn)(dx + w + v * LANES, n), e);
+                V(_storen)(dx + w + v * LANES, e, n);
+            }
         }
+        return;
+    }
+    if (sw == 1 && s == 1) {
+        for (; w < p->w; w += LANES) {
+            const int n = p->w - w < LANES ? (int)(p->w - w) : LANES;
+            V() e = V(_load)(buf + w + pad);
+            if (p->accumulate) e = V(_add)(V(_loadn)(dx + w, n), e);
+            V(_storen)(dx + w, e, n);
+        }
+        return;
     }
     int64_t i = (w + pad) / sw, j = (w + pad) % sw;
     for (; w < p->w; w++) {
@@ -306,8 +367,16 @@ void NAME(rows, backward)(const st_pool_problem *p, const st_pool_tables *t, voi
                 if (max) {
                     const int32_t *from =
                         (const int32_t *)data[2] + n * p->as[0] + c * p->as[1] + i * p->as[2];
-                    for (int64_t q = 0; q < p->q; q++) a[lead + q] = from[q * p->as[3]];
-                    for (int64_t q = 0; q < p->q; q++) g[lead + q] = dy[q * p->ys[3]];
+                    for (int64_t q = 0; q < p->q; q += LANES) {
+                        const int m = p->q - q < LANES ? (int)(p->q - q) : LANES;
+                        if (p->as[3] == 1 && p->ys[3] == 1) {
+                            V(_istoren)(a + lead + q, V(_iloadn)(from + q, m), m);
+                            V(_storen)(g + lead + q, V(_loadn)(dy + q, m), m);
+                            continue;
+                        }
+                        for (int64_t e = q; e < q + m; e++)
+                            a[lead + e] = from[e * p->as[3]], g[lead + e] = dy[e * p->ys[3]];
+                    }
                 } else {
                     for (int64_t q = 0; q < p->q; q++) {
                         int32_t m = t->row[i].count * t->col[q].count;

@@ -183,7 +183,7 @@ typedef vdi vdm;
         }                                                                                           \
         ST_INLINE P P##_set1(T x)                                                                   \
         {                                                                                           \
-            P a;                                                                                    \
+            P a = {0};                                                                              \
             for (int i = 0; i < N; i++) a[i] = x;                                                   \
             return a;                                                                               \
         }                                                                                           \
