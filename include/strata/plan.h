@@ -12,8 +12,8 @@ typedef struct strata_plan strata_plan;
 
 /* What the caller demands of the choice. The zero value means "the usual". */
 typedef struct strata_choice {
-    size_t workspace_limit;  /* bytes; used when limit_workspace is set. 0 always works: the few KiB in which an expression is evaluated
-                              * are not counted (strata_plan_workspace says them) */
+    size_t workspace_limit;  /* bytes; used when limit_workspace is set. 0 always works: the scratch in which one thread evaluates an
+                              * expression (less than 1 MiB) is not counted; strata_plan_workspace says it */
     bool limit_workspace;
     bool deterministic;      /* every kernel of this version is; kept so that programs can say it */
     const char *kernel;      /* force the kernel of this id (strata_kernels lists them); NULL: choose */

@@ -188,12 +188,32 @@ static void callers_allocator(void **state)
     test_ok(h, strata_set_allocator(h, NULL));
 }
 
+/* "0 always works": every operator has a way that needs no workspace but some scratch, and takes it although its plan was cached before. */
+static void without_workspace(void **state)
+{
+    (void)state;
+    strata_memory_stats m;
+    test_ok(h, strata_trim(h));
+    test_ok(h, strata_set_workspace_limit(h, 0));
+    fill_arrays();
+    for (int i = 0; i < TEST_COUNT(calls); i++)
+        for (int v = 0; v < calls[i].variants; v++) {
+            test_problem("%s, variant %d, workspace limit 0", calls[i].name, v);
+            test_ok(h, calls[i].call(v));
+            test_ok(h, strata_get_memory_stats(h, &m));
+            test_check(m.workspace_bytes < 1 << 20, "%llu bytes of scratch",
+                       (unsigned long long)m.workspace_bytes);
+        }
+    test_ok(h, strata_set_workspace_limit(h, SIZE_MAX));
+}
+
 int main(void)
 {
     if (strata_create(&h, "cpu")) return 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_counters_count), cmocka_unit_test(every_operator),
                                        cmocka_unit_test(plans_and_mistakes),
-                                       cmocka_unit_test(callers_allocator)};
+                                       cmocka_unit_test(callers_allocator),
+                                       cmocka_unit_test(without_workspace)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     strata_destroy(h);
     return failed;
