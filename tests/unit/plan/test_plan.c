@@ -461,7 +461,8 @@ static void cached(void **state)
                "NULL");
     test_error(NULL, strata_get_plan_cache_stats(NULL, &s), STRATA_ERROR_ARGUMENT,
                "strata_get_plan_cache_stats", "handle");
-    assert_int_equal(live, (int)cache().entries); /* teardown destroys the handle and expects none to be left */
+    assert_int_equal(live,
+                     (int)cache().entries); /* teardown destroys the handle and expects none to be left */
 }
 
 /* Shapes that keep changing replace old plans; one that is used between them stays, and memory does not grow. */
