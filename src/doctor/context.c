@@ -80,6 +80,15 @@ void st_probe_context(st_doctor *d)
         strtol(uid + 5, &uid, 10);
         m->uid = strtol(uid, NULL, 10);
     }
+    static const char *const lines[] = {"\nGid:", "\nGroups:"};
+    for (int i = 0; i < 2; i++) {
+        char *p = status ? strstr(status, lines[i]) : NULL, *end = p ? p + strlen(lines[i]) : NULL;
+        while (end && m->group_count < ST_COUNT(m->groups)) {
+            end += strspn(end, " \t");
+            if (!isdigit((unsigned char)*end)) break;
+            m->groups[m->group_count++] = strtol(end, &end, 10);
+        }
+    }
     free(status);
     read_os(m);
     char lower[sizeof m->kernel];

@@ -43,12 +43,14 @@ static void module_version(st_machine *m)
 /* nvidia.ko, compressed or not, in a folder of the running kernel's modules */
 static bool module_in(st_machine *m, const char *dir)
 {
+    static const char *const names[] = {"nvidia", "nvidia-current"}; /* the second is Debian's */
     static const char *const ends[] = {"", ".xz", ".zst", ".gz"};
     char path[400];
-    for (int i = 0; i < ST_COUNT(ends); i++) {
-        st_put(path, sizeof path, "%s/nvidia.ko%s", dir, ends[i]);
-        if (st_root_exists(m->root, path)) return true;
-    }
+    for (int k = 0; k < ST_COUNT(names); k++)
+        for (int i = 0; i < ST_COUNT(ends); i++) {
+            st_put(path, sizeof path, "%s/%s.ko%s", dir, names[k], ends[i]);
+            if (st_root_exists(m->root, path)) return true;
+        }
     return false;
 }
 
@@ -61,6 +63,7 @@ static bool module_file(st_machine *m, const char *kernel, char *where, size_t n
                                        "kernel/drivers/video",
                                        "kernel/drivers/video/nvidia",
                                        "misc",
+                                       "extramodules",
                                        "weak-updates"};
     char base[200], path[400];
     for (int top = 0; top < 2; top++) {
@@ -90,14 +93,16 @@ static bool module_file(st_machine *m, const char *kernel, char *where, size_t n
 /* other kernels for which DKMS built a module; "" when there is no DKMS tree */
 static bool dkms_state(st_machine *m, char *version, size_t vn, char *kernels, size_t kn)
 {
+    static const char *const trees[] = {"/var/lib/dkms/nvidia", "/var/lib/dkms/nvidia-current"};
     st_list l, k;
     version[0] = kernels[0] = 0;
-    if (!st_root_list(m->root, "/var/lib/dkms/nvidia", &l)) return false;
+    const char *tree = trees[st_root_exists(m->root, trees[0]) ? 0 : 1];
+    if (!st_root_list(m->root, tree, &l)) return false;
     for (int i = 0; i < l.n; i++) {
         if (!isdigit((unsigned char)l.name[i][0])) continue;
         st_put(version, vn, "%s", l.name[i]);
         char path[400];
-        st_put(path, sizeof path, "/var/lib/dkms/nvidia/%s", l.name[i]);
+        st_put(path, sizeof path, "%s/%s", tree, l.name[i]);
         if (!st_root_list(m->root, path, &k)) continue;
         for (int j = 0; j < k.n; j++) {
             if (!isdigit((unsigned char)k.name[j][0])) continue;
@@ -156,6 +161,31 @@ static const char *install_command(const st_machine *m)
         return "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda && sudo reboot   (RPM Fusion)";
     if (!strcmp(m->os_id, "arch")) return "sudo pacman -S nvidia-open nvidia-utils && sudo reboot";
     return "install the NVIDIA driver of your distribution, then reboot";
+}
+
+/* The user-space half is installed, so the driver was meant to be here, but no module fits the running kernel. */
+static bool report_unbuilt(st_doctor *d)
+{
+    st_machine *m = &d->m;
+    const st_copy *c = st_loader_choice(m, "libcuda.so.1");
+    if (!c || !c->version[0]) return false;
+    st_finding *f = st_report(d, ST_DRIVER, ST_FINDING_FAULT, "module_unbuilt",
+                              "driver %s is installed but has no kernel module for the running kernel %s",
+                              c->version, m->kernel);
+    st_evidence(f, "%s exists; /lib/modules/%s has no nvidia.ko, and there is no DKMS tree", c->real,
+                m->kernel);
+    if (!strcmp(m->os_id, "ubuntu"))
+        st_fix(f, "sudo apt install linux-modules-nvidia-%d-%s (or nvidia-dkms-%d) && sudo modprobe nvidia",
+               atoi(c->version), m->kernel, atoi(c->version));
+    else if (!strcmp(m->os_id, "fedora"))
+        st_fix(f, "sudo akmods --force --kernels %s && sudo modprobe nvidia", m->kernel);
+    else
+        st_fix(f,
+               "install the driver's kernel module for %s (the DKMS package and the kernel's headers), then "
+               "sudo modprobe nvidia",
+               m->kernel);
+    st_avoid(f, "reinstalling CUDA, cuDNN or PyTorch: they are not at fault");
+    return true;
 }
 
 /* The GPU is there and the module is not: the first reason that the files show. */
@@ -225,11 +255,13 @@ static void report_missing(st_doctor *d)
                       version, *m->kernel ? m->kernel : "(unknown)");
         st_evidence(f, "/var/lib/dkms/nvidia/%s has kernels: %s; /lib/modules/%s has no nvidia.ko", version,
                     *kernels ? kernels : "none", m->kernel);
-        st_fix(f, "sudo apt install linux-headers-%s && sudo dkms autoinstall -k %s && sudo modprobe nvidia",
-               m->kernel, m->kernel);
+        st_fix(f, "sudo %s-%s && sudo dkms autoinstall -k %s && sudo modprobe nvidia",
+               st_debian_like(m) ? "apt install linux-headers" : "dnf install kernel-devel", m->kernel,
+               m->kernel);
         st_avoid(f, "reinstalling CUDA, cuDNN or PyTorch: they are not at fault");
         return;
     }
+    if (report_unbuilt(d)) return;
     st_put(text, sizeof text, "%s", install_command(m));
     f = st_report(d, ST_DRIVER, ST_FINDING_FAULT, "module_missing",
                   "no NVIDIA driver is installed for the running kernel%s%s", *m->kernel ? " " : "",
@@ -301,6 +333,8 @@ static bool may_use(const st_machine *m, const struct stat *s)
 {
     if (m->uid <= 0) return true;
     if ((s->st_mode & 06) == 06) return true;
+    for (int i = 0; i < m->group_count; i++)
+        if ((long)s->st_gid == m->groups[i] && (s->st_mode & 060) == 060) return true;
     return (long)s->st_uid == m->uid && (s->st_mode & 0600) == 0600;
 }
 

@@ -68,7 +68,9 @@ static void examine(st_machine *m, st_copy *c)
         named = false, c->version[0] = 0;
     /* libcudart.so.11.0 and libnvrtc-builtins.so.13.0 are sonames: the name tells the version all the same */
     if (named) c->version_from = "name";
-    if (st_elf_read(fd, &e, &c->damaged)) {
+    bool good = st_elf_read(fd, &e, &c->damaged);
+    c->narrow = e.bits == 32;
+    if (good) {
         c->damaged = NULL;
         if (!named || strncmp(c->stem, "libcudnn", 8) == 0) {
             st_elf_version(fd, &e);
@@ -311,7 +313,8 @@ const st_copy *st_loader_choice(const st_machine *m, const char *name)
         for (int i = 0; i < m->copy_count; i++) {
             const st_copy *c = &m->copies[i];
             bool route = c->route == order[r] || (order[r] == ROUTE_CACHE && c->route == ROUTE_STUB);
-            if (route && !c->broken && strcmp(c->name, name) == 0 && (!best || c->order < best->order))
+            if (route && !c->broken && !c->narrow && strcmp(c->name, name) == 0 &&
+                (!best || c->order < best->order))
                 best = c;
         }
         if (best) return best;

@@ -47,7 +47,8 @@ static void list_copies(st_doctor *d)
     for (int s = 0; s < ST_COUNT(shown); s++)
         for (int i = 0; i < m->copy_count; i++) {
             const st_copy *c = &m->copies[i];
-            if (strcmp(c->stem, shown[s]) != 0 || c->broken || c->damaged || !strstr(c->name, ".so."))
+            if (strcmp(c->stem, shown[s]) != 0 || c->broken || c->damaged || c->narrow ||
+                !strstr(c->name, ".so."))
                 continue;
             bool again = false; /* the same file by an earlier route */
             for (int j = 0; j < i; j++)
@@ -71,7 +72,8 @@ static void broken_copies(st_doctor *d)
     int said = 0;
     for (int i = 0; i < m->copy_count && said < 4; i++) {
         const st_copy *c = &m->copies[i];
-        if ((!c->broken && !c->damaged) || !strcmp(c->stem, "libcuda") || !strncmp(c->stem, "libnvidia-", 10))
+        if ((!c->broken && !c->damaged) || c->narrow || !strcmp(c->stem, "libcuda") ||
+            !strncmp(c->stem, "libnvidia-", 10))
             continue;
         const st_copy *chosen = st_loader_choice(m, c->name);
         bool used = chosen == c || (c->route == ROUTE_WHEEL && c->site >= 0 && m->sites[c->site].active) ||

@@ -43,6 +43,7 @@ typedef struct st_copy {
     char path[256], real[256];
     char version[48];
     const char *version_from; /* "name", "file", "metadata", "neighbour" or "" */
+    bool narrow;              /* a 32-bit library: not for our programs */
     bool flattened;           /* a file beside one of its own full name, where a link belongs */
     bool broken;              /* a link without a target */
     const char *damaged;      /* why it is no library, or NULL */
@@ -69,6 +70,8 @@ typedef struct st_machine {
     char *environ_text; /* NUL-separated, from proc/self/environ; NULL: not known */
     size_t environ_size;
     long uid; /* -1: not known */
+    int group_count;
+    long groups[64];
     char kernel[96], os[96], os_id[32], container[32];
     bool wsl;
 

@@ -179,6 +179,31 @@ static void versions_in_files(void **s)
     tree_remove(&m);
 }
 
+/* mode 0660: those of the node's group may, others may not */
+static void permission_by_group(void **s)
+{
+    (void)s;
+    for (int member = 0; member < 2; member++) {
+        tree m;
+        char text[200], path[512];
+        struct stat node;
+        tree_open(&m, fixtures, facts);
+        tree_read(&m, "nodes_permission");
+        tree_close(&m);
+        tree_path(&m, "/dev/nvidia0", path);
+        assert_int_equal(stat(path, &node), 0);
+        st_put(text, sizeof text,
+               "Name:\tx\nUid:\t4242\t4242\t4242\t4242\nGid:\t4242\t4242\t4242\t4242\nGroups:\t4 %ld 1000 \n",
+               (long)node.st_gid + !member);
+        tree_text(&m, "/proc/self/status", text);
+        st_doctor *d = st_doctor_run(m.root, NULL);
+        assert_non_null(d);
+        assert_true((finding(d, "nodes_permission", "fault") == NULL) == (member == 1));
+        st_doctor_free(d);
+        tree_remove(&m);
+    }
+}
+
 static void plan_case(const char *request, int want, const char *const *holds)
 {
     char *text = NULL;
@@ -223,6 +248,7 @@ static void plans(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(machines), cmocka_unit_test(no_such_root),
-                                       cmocka_unit_test(versions_in_files), cmocka_unit_test(plans)};
+                                       cmocka_unit_test(versions_in_files),
+                                       cmocka_unit_test(permission_by_group), cmocka_unit_test(plans)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
