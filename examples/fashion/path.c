@@ -69,7 +69,7 @@ int path_show(FILE *out, const char *trace_file)
         /* the trace has three decimals */
         while (depth > 0 && e[i].begin + e[i].length > end[depth - 1] + 0.002) depth--;
         fprintf(out, "  %9.1f us  %*s%-9s %s%s%s\n", e[i].length, 2 * depth, "", e[i].layer, e[i].name,
-                e[i].detail[0] ? "  " : "", e[i].detail);
+                e[i].name[0] && e[i].detail[0] ? "  " : "", e[i].detail);
         if (depth < DEPTH) end[depth++] = e[i].begin + e[i].length;
     }
     return n;
