@@ -27,10 +27,11 @@ static bool is_file(const char *word)
 
 int verb_explain(int argc, char **argv)
 {
-    const char *words[CLI_MAX_WORDS], *json = NULL, *alone = NULL;
+    const char *words[CLI_MAX_WORDS], *json = NULL, *alone = NULL, *root = "/";
     const cli_option options[] = {
         {"--json", NULL, "the findings as JSON", &json, NULL, 0},
         {"--no-machine", NULL, "do not look at this machine to order the causes", &alone, NULL, 0},
+        {"--root", "DIR", "the machine to look at is the one below DIR", &root, NULL, 0},
     };
     const cli_usage usage = {"strata explain \"MESSAGE\" | FILE... | < LOG",
                              "Finds the error messages of the GPU stack in a text, and says of each which "
@@ -42,7 +43,7 @@ int verb_explain(int argc, char **argv)
                              "Exit codes: 1 a known error was found, 0 none (or harmless ones), 2 the "
                              "command line, 3 an unknown message or an\n"
                              "unreadable file.",
-                             options, 2};
+                             options, 3};
     int code, n = cli_parse(&usage, argc, argv, words, CLI_MAX_WORDS, &code);
     if (n < 0) return code;
     if (n == 0 && isatty(STDIN_FILENO))
@@ -60,7 +61,11 @@ int verb_explain(int argc, char **argv)
         for (int i = 0; i < n; i++) st_explain_text(e, words[i]);
     if (!alone) {
         int error;
-        st_doctor *d = st_doctor_run("/", &error);
+        st_doctor *d = st_doctor_run(root, &error);
+        if (!d) {
+            fprintf(stderr, "strata explain: %s: %s\n", root, strerror(error));
+            failed = true;
+        }
         if (d && st_doctor_verdict(d))
             st_explain_machine(e, st_doctor_verdict(d)->id, st_doctor_verdict(d)->text);
         st_doctor_free(d);

@@ -88,51 +88,15 @@ static const char *fix_of(const st_table *t, int row)
     return fix;
 }
 
-/* which findings of the doctor answer which messages */
-static const struct {
-    const char *finding, *messages;
-} answers[] = {
-    {"module_user_mismatch", "nvml_version_mismatch nvrm_api_mismatch cuda_803 cuda_804 cuda_999 cuda_35"},
-    {"module_missing", "smi_no_driver torch_no_driver cuda_100 cuda_35 ncc_driver_not_loaded"},
-    {"nouveau",
-     "smi_no_driver nvrm_probe_not_called nvrm_no_devices_probed cuda_100 torch_no_driver nouveau_loaded"},
-    {"secure_boot", "modprobe_key smi_no_driver cuda_100 torch_no_driver"},
-    {"dkms_stale", "smi_no_driver torch_no_driver cuda_100 modprobe_exec"},
-    {"vfio", "nvrm_probe_not_called smi_no_devices smi_no_driver cuda_100"},
-    {"open_module_old_gpu", "nvrm_open_unsupported smi_no_devices cuda_100"},
-    {"driver_drops_gpu", "nvrm_release_unsupported smi_no_devices modprobe_nodev cuda_100"},
-    {"driver_before_gpu", "nvrm_release_unsupported smi_no_devices modprobe_nodev cuda_100"},
-    {"libcuda_missing", "ld_libcuda torch_no_driver cuda_35 smi_no_nvml_lib"},
-    {"nodes_missing", "cuda_100 cuda_999 torch_no_driver nvml_unknown_container"},
-    {"uvm_missing", "cuda_999 cuda_3 cuda_100"},
-    {"nodes_permission", "cuda_100 cuda_304 cuda_999"},
-    {"wsl_shadow", "nvml_gpu_access_blocked cuda_100 cuda_35 smi_no_driver torch_driver_old"},
-    {"wsl_unversioned", "ld_cudnn_libcuda_wsl ld_libcuda"},
-    {"gpu_lost", "smi_handle_lost off_the_bus cuda_100 cuda_999 cuda_719"},
-    {"stub_on_path", "cuda_34 cuda_35"},
-    {"compat_geforce", "cuda_804 cuda_803"},
-    {"toolkit_newer", "cuda_222 cuda_35"},
-    {"cudnn_mix", "cudnn_sublibrary cudnn_not_initialized cudnn_arch_version"},
-    {"cudnn_drops_gpu", "cudnn_arch_version cudnn_not_initialized cudnn_execution_failed"},
-    {"shadowed", "ld_nvjitlink ld_nccl_symbol cudnn_torch_incompat cublas_not_initialized"},
-    {"torch_cpu", "torch_cpu_build"},
-    {"torch_no_code", "cuda_209 torch_sm_incompatible"},
-    {"torch_driver_old", "torch_driver_old cuda_35"},
-    {"vision_mismatch", "torch_nms"},
-    {"visible_devices", "cuda_100 cuda_101 torch_no_driver"},
-    {"shm_small", "torch_sigbus nccl_shm nccl_system_error"},
-    {"fabric_manager", "cuda_802"},
-    {"container_no_gpu", "cuda_100 torch_no_driver ld_libcuda"},
-};
-
+/* does the doctor's finding on this machine explain the message? (table answers) */
 static bool machine_answers(const st_explain *e, const char *id)
 {
+    const st_table *t = st_facts_table(e->facts, "answers");
+    int row = *e->finding ? st_table_find(t, "finding", e->finding) : -1;
     size_t n = strlen(id);
-    for (int i = 0; i < ST_COUNT(answers) && *e->finding; i++) {
-        if (strcmp(answers[i].finding, e->finding) != 0) continue;
-        for (const char *p = answers[i].messages; (p = strstr(p, id)) != NULL; p += n)
-            if ((p == answers[i].messages || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
-    }
+    const char *list = st_table_get(t, row, "messages");
+    for (const char *p = list; (p = strstr(p, id)) != NULL; p += n)
+        if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
     return false;
 }
 

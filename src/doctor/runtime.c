@@ -82,6 +82,49 @@ static void against_gpus(st_doctor *d, const st_toolkit *t)
     }
 }
 
+/* "x86_64-linux-gnu-gcc-13" behind /usr/bin/gcc; 0 when the name does not tell */
+static int gcc_major(st_machine *m)
+{
+    char real[ST_PATH];
+    if (!st_root_resolve(m->root, "/usr/bin/gcc", real)) return 0;
+    const char *dash = strstr(real, "gcc-");
+    return dash ? atoi(dash + 4) : 0;
+}
+
+/* The newest gcc that nvcc takes: what its own header says, else the table; 0: not known. */
+static int gcc_limit(st_machine *m, const st_toolkit *t, char *where, size_t n)
+{
+    char path[256], two[16];
+    st_put(path, sizeof path, "%s/include/crt/host_config.h", t->path);
+    char *text = st_root_read(m->root, path, 1 << 16, NULL), *at = text ? strstr(text, "__GNUC__ > ") : NULL;
+    int limit = at ? atoi(at + 11) : 0;
+    free(text);
+    st_put(where, n, "%s", path);
+    if (limit) return limit;
+    const char *dot = strchr(t->version, '.');
+    st_put(two, sizeof two, "%.*s", dot ? (int)(dot - t->version + 1 + (int)strcspn(dot + 1, ".")) : 8,
+           t->version);
+    const st_table *table = st_facts_table(m->facts, "nvcc_host_compiler");
+    st_put(where, n, "the table of host compilers");
+    return atoi(st_table_get(table, st_table_find(table, "toolkit", two), "max_gcc"));
+}
+
+static void against_gcc(st_doctor *d, const st_toolkit *t)
+{
+    char where[256];
+    int have = gcc_major(&d->m),
+        limit = t->is_default && t->has_nvcc && have ? gcc_limit(&d->m, t, where, sizeof where) : 0;
+    if (!limit || have <= limit) return;
+    st_finding *f =
+        st_report(d, ST_RUNTIME, ST_FINDING_WARNING, "nvcc_gcc",
+                  "nvcc of CUDA %s takes gcc up to %d; the system's is %d (unsupported GNU version)",
+                  t->version, limit, have);
+    st_evidence(f, "/usr/bin/gcc; %s", where);
+    st_fix(f, "sudo apt install g++-%d, then nvcc -ccbin g++-%d (CUDAHOSTCXX=g++-%d for CMake)", limit, limit,
+           limit);
+    st_avoid(f, "-allow-unsupported-compiler, but as a risk that you take knowingly");
+}
+
 void st_probe_runtime(st_doctor *d)
 {
     st_machine *m = &d->m;
@@ -103,6 +146,7 @@ void st_probe_runtime(st_doctor *d)
                     "%s", t->path);
         against_driver(d, t);
         against_gpus(d, t);
+        against_gcc(d, t);
     }
     if (!m->toolkit_count)
         st_report(d, ST_RUNTIME, ST_FINDING_ABSENT, "no_toolkit",

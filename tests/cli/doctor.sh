@@ -64,6 +64,14 @@ holds out '"id": "module_missing"'
 expect 1 doctor --root "$box/root" --html "$box/page.html" --json
 json
 
+# the machine's fault stands beside the message that it explains
+expect 1 explain --root "$box/root" "RuntimeError: Found no NVIDIA driver on your system"
+holds out "here .*no NVIDIA driver is installed"
+expect 1 explain --root "$box/root" --json "CUBLAS_STATUS_NOT_INITIALIZED"
+json
+holds out '"on_this_machine": null'
+expect 3 explain --root "$box/none" "CUBLAS_STATUS_NOT_INITIALIZED"
+
 # what cannot be looked at, and what cannot be understood
 expect 3 doctor --root "$box/none"
 holds err "$box/none: No such file"

@@ -204,6 +204,21 @@ static void permission_by_group(void **s)
     }
 }
 
+/* what the doctor's findings are said to explain are rows of the table of errors */
+static void answers_exist(void **s)
+{
+    (void)s;
+    const st_table *t = st_facts_table(facts, "answers"), *errors = st_facts_table(facts, "errors");
+    assert_true(t->rows > 30);
+    for (int i = 0; i < t->rows; i++) {
+        char list[400], *save = NULL;
+        st_put(list, sizeof list, "%s", st_table_get(t, i, "messages"));
+        for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save))
+            if (st_table_find(errors, "id", w) < 0)
+                fail_msg("answers: %s explains %s, which is no message", st_table_at(t, i, 0), w);
+    }
+}
+
 static void plan_case(const char *request, int want, const char *const *holds)
 {
     char *text = NULL;
@@ -247,8 +262,9 @@ static void plans(void **s)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(machines), cmocka_unit_test(no_such_root),
-                                       cmocka_unit_test(versions_in_files),
-                                       cmocka_unit_test(permission_by_group), cmocka_unit_test(plans)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(machines),          cmocka_unit_test(no_such_root),
+        cmocka_unit_test(versions_in_files), cmocka_unit_test(permission_by_group),
+        cmocka_unit_test(answers_exist),     cmocka_unit_test(plans)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
