@@ -9,7 +9,7 @@
 #include "tile/window.h"
 #include <string.h>
 
-enum { MAX_PIECES = 16, PIECE_BYTES = 2 << 20, MIN_PIECE_STEPS = 1024 };
+enum { STEPS = 512, MAX_PIECES = 16, PIECE_BYTES = 2 << 20, MIN_PIECE_STEPS = 1024 };
 
 typedef struct taps_job {
     const st_win_plan *p;
@@ -23,19 +23,13 @@ static int64_t run_limit(const st_win_plan *p)
     return st_min64(p->outer_k, p->K / p->kparts / p->run_len + 3);
 }
 
-/* Steps of a part: its columns and the image's lines beside them stay in the first-level cache while all rows pass. */
-static int64_t part_steps(const strata_handle *h, const st_win_plan *p)
-{
-    return st_min64(512, st_max64(96, h->cpu->l1d * 4 / 5 / (p->width * p->es + 64)));
-}
-
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
 {
     const st_conv_kernel *kn = p->kernel;
     const st_axes *k = &p->c.k;
     p->blocks = st_ceil_div(st_ceil_div(p->N, kn->vl), kn->vecs);
     p->width = st_ceil_div(st_ceil_div(p->N, kn->vl), p->blocks) * kn->vl;
-    p->kparts = st_ceil_div(p->K, part_steps(h, p));
+    p->kparts = st_ceil_div(p->K, STEPS);
     p->steps = st_ceil_div(p->K, p->kparts);
     p->run_len = k->ax[k->count - 1].len;
     p->run_a = k->ax[k->count - 1].a;
@@ -58,6 +52,7 @@ strata_status st_win_taps_build(strata_handle *h, st_win_plan *p)
                (size_t)st_round_up(run_limit(p) * (int64_t)sizeof(st_conv_run), 64) +
                st_win_epilogue_scratch(p);
     p->head.base.run = st_win_taps_run;
+    (void)h;
     return STRATA_OK;
 }
 

@@ -9,12 +9,6 @@
 #include "tile/cpu/gemm_vec.h"
 #include "tile/cpu/pack_body.h"
 
-#if VEC_BITS == 512
-enum { CHAINS = 2 };
-#else
-enum { CHAINS = 1 }; /* sixteen registers do not hold twice eight sums */
-#endif
-
 ST_INLINE void conv_step(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], const T *const *a, int64_t x,
                          const T *b)
 {
@@ -71,11 +65,6 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
-    /* one vector wide there are too few sums to hide the latency of an addition: odd steps get their own */
-    V odd[ST_CONV_ROWS][NV];
-    if (CHAINS == 2 && nv == 1)
-#pragma GCC unroll 8
-        for (int i = 0; i < mr; i++) odd[i][0] = v_zero();
     const int64_t ks = q->ks, ldb = q->ldb;
     const void *const *rows = q->rows;
     const st_conv_run *run = q->run, *end = run + q->runs;
@@ -91,16 +80,8 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
         }
         const T *b = (const T *)q->b + run->b;
         int64_t x = 0, n = run->len;
-        if (CHAINS == 2 && nv == 1)
-            for (; n > 1; n -= 2, x += 2 * ks, b += 2 * ldb) {
-                conv_step(mr, nv, acc, a, x, b);
-                conv_step(mr, nv, odd, a, x + ks, b + ldb);
-            }
         for (; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
     }
-    if (CHAINS == 2 && nv == 1)
-#pragma GCC unroll 8
-        for (int i = 0; i < mr; i++) acc[i][0] = v_add(acc[i][0], odd[i][0]);
     conv_store(mr, nv, acc, q);
 }
 
@@ -118,7 +99,8 @@ EIGHT(0, 1)
 EIGHT(0, 2)
 EIGHT(0, 3)
 SIX(0, 4)
-EIGHT(1, 1) EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
+EIGHT(1, 1)
+EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
 #    define ROWS          \
         {                 \
             0, 8, 8, 8, 6 \
