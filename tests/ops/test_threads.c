@@ -78,6 +78,95 @@ static void same_bits(void **state)
     assert_true(loops > 0);
 }
 
+/* ---- a sweep of shapes: the kernel and the bits --------------------------------------------------------------------- */
+static int64_t some_size(test_rng *r)
+{
+    static const int64_t round[] = {1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 512, 600};
+    return test_chance(r, 0.5) ? round[test_int(r, 0, TEST_COUNT(round) - 1)]
+                               : test_int(r, 1, test_chance(r, 0.5) ? 20 : 600);
+}
+
+static void sweep_of_products(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(41);
+    static float by_plan[FLOATS], by_call[FLOATS];
+    fill_arrays();
+    warm_team(3);
+    for (int round = 0; round < test_rounds(150); round++) {
+        int64_t m = some_size(&r), n = some_size(&r), k = some_size(&r);
+        strata_tensor A = test_chance(&r, 0.5) ? f32(a, m, k) : strata_transpose(f32(a, k, m)),
+                      B = test_chance(&r, 0.5) ? f32(b, k, n) : strata_transpose(f32(b, n, k));
+        char kernel[100] = "";
+        for (int threads = 1; threads <= 3; threads++) {
+            strata_plan *p;
+            test_problem("product %lldx%lldx%lld, A %s, B %s, %d threads", (long long)m, (long long)n,
+                         (long long)k, test_say(A), test_say(B), threads);
+            test_ok(h, strata_set_threads(h, threads));
+            test_ok(h, strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, f32(c, m, n), NULL, NULL, &p));
+            if (threads == 1) snprintf(kernel, sizeof kernel, "%s", strata_plan_kernel(p));
+            test_check(!strcmp(kernel, strata_plan_kernel(p)), "%s, not %s", strata_plan_kernel(p), kernel);
+            test_poison(c, sizeof c);
+            test_ok(h, strata_plan_run(h, p, (void *[]){a, b, c}, NULL));
+            if (threads == 1) memcpy(by_plan, c, (size_t)(m * n) * 4);
+            test_check(!memcmp(by_plan, c, (size_t)(m * n) * 4), "other bits by the plan, %s", kernel);
+            test_poison(c, sizeof c);
+            test_ok(h, strata_gemm(h, STRATA_ONE, A, B, STRATA_ZERO, f32(c, m, n), NULL));
+            if (threads == 1) memcpy(by_call, c, (size_t)(m * n) * 4);
+            test_check(!memcmp(by_call, c, (size_t)(m * n) * 4), "other bits by the plain call");
+            strata_plan_destroy(p);
+        }
+    }
+}
+
+static void sweep_of_convolutions(void **state)
+{
+    (void)state;
+    typedef strata_status (*plan_fn)(strata_handle *, const strata_conv *, strata_tensor, strata_tensor,
+                                     strata_tensor, const strata_choice *, strata_plan **);
+    static const plan_fn make[] = {strata_conv_forward_plan, strata_conv_backward_data_plan,
+                                   strata_conv_backward_weights_plan};
+    test_rng r = test_rng_make(42);
+    static float one_thread[FLOATS];
+    fill_arrays();
+    warm_team(3);
+    for (int round = 0; round < test_rounds(60); round++) {
+        int64_t n = test_int(&r, 1, 8), ci = test_int(&r, 1, 48), co = test_int(&r, 1, 48),
+                side = test_int(&r, 4, 24), q = test_int(&r, 0, 1) * 2 + 1;
+        strata_conv o = {.pad = {q / 2, q / 2}, .stride = {test_int(&r, 1, 2), 1}};
+        int kind = (int)test_int(&r, 0, 2), v = (int)test_int(&r, 0, 1);
+        int64_t dim[4];
+        strata_tensor x = image(a, v, n, ci, side, side), w = image(b, v, co, ci, q, q);
+        test_ok(h, strata_conv_output(h, &o, x, w, dim));
+        if (n * ci * side * side > FLOATS || n * co * side * side > FLOATS) continue;
+        strata_tensor y = image(kind == 0 ? c : a, v, dim[0], dim[1], dim[2], dim[3]);
+        if (kind == 1) x = image(c, v, n, ci, side, side);
+        if (kind == 2) {
+            y = image(b, v, dim[0], dim[1], dim[2], dim[3]);
+            w = image(c, v, co, ci, q, q);
+        }
+        strata_tensor first = kind == 1 ? y : x, second = kind == 2 ? y : w,
+                      out = kind == 0   ? y
+                            : kind == 1 ? x
+                                        : w;
+        char kernel[100] = "";
+        for (int threads = 1; threads <= 3; threads++) {
+            strata_plan *p;
+            test_problem("convolution %d of %s with %s, stride %d, %d threads", kind, test_say(x),
+                         test_say(w), (int)o.stride[0], threads);
+            test_ok(h, strata_set_threads(h, threads));
+            test_ok(h, make[kind](h, &o, first, second, out, NULL, &p));
+            if (threads == 1) snprintf(kernel, sizeof kernel, "%s", strata_plan_kernel(p));
+            test_check(!strcmp(kernel, strata_plan_kernel(p)), "%s, not %s", strata_plan_kernel(p), kernel);
+            test_poison(c, sizeof c);
+            test_ok(h, strata_plan_run(h, p, (void *[]){first.data, second.data, out.data}, NULL));
+            if (threads == 1) memcpy(one_thread, c, sizeof c);
+            test_check(!memcmp(one_thread, c, sizeof c), "other bits, %s", kernel);
+            strata_plan_destroy(p);
+        }
+    }
+}
+
 /* ---- one plan, several threads --------------------------------------------------------------------------------------------------------- */
 static strata_plan *shared;
 static float expected[200 * 200];
@@ -233,8 +322,12 @@ static void traced(void **state)
 int main(void)
 {
     if (strata_create(&h, "cpu")) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(a_shared_plan),
-                                       cmocka_unit_test(handles_at_once), cmocka_unit_test(after_fork),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(sweep_of_products),
+                                       cmocka_unit_test(sweep_of_convolutions),
+                                       cmocka_unit_test(a_shared_plan),
+                                       cmocka_unit_test(handles_at_once),
+                                       cmocka_unit_test(after_fork),
                                        cmocka_unit_test(traced)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     strata_destroy(h);
