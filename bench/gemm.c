@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - matrix products: C = A B, row-major, beta = 0, A and B plain or stored transposed. */
 #include "bench.h"
-#include <dlfcn.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +35,6 @@ typedef struct call {
     dnnl_op *op;
     char id[96];
     double seconds;
-    strata_status (*probe)(strata_handle *h, const char *id, double seconds, double *gflops);
 } call;
 
 static void drop_call(void *arg)
@@ -64,7 +62,7 @@ static double sample_bare(void *arg)
 {
     call *c = arg;
     double gflops = 0;
-    return c->probe(c->h, c->id, 4e-3, &gflops) ? 0 : gflops;
+    return strata_kernel_probe(c->h, c->id, 4e-3, &gflops) ? 0 : gflops;
 }
 
 static void run_cblas(void *arg)
@@ -215,9 +213,8 @@ static void add_ours(bench *b, product *p, bench_case *c)
     }
     /* The kernel alone on prepared panels, one thread: what the loops around it may lose. */
     double gflops = 0;
-    *(void **)&bare->probe = dlsym(RTLD_DEFAULT, "strata_kernel_probe");
-    if (b->o.threads == 1 && p->s.m * p->s.n * p->s.k >= 128 * 128 * 128 && bare->probe &&
-        bare->probe(b->h, bare->id, 1e-4, &gflops) == STRATA_OK && gflops > 0) {
+    if (b->o.threads == 1 && p->s.m * p->s.n * p->s.k >= 128 * 128 * 128 &&
+        strata_kernel_probe(b->h, bare->id, 1e-4, &gflops) == STRATA_OK && gflops > 0) {
         k = case_add(c, "bare", CLASS_REFERENCE, NULL, bare, drop_call);
         if (k) k->sample = sample_bare;
     } else {
@@ -368,8 +365,7 @@ static void columns(bench *b, const shape *s, int count)
     }
     report_column(b, "strata", NULL);
     if (b->o.plan) report_column(b, "strata", "plan");
-    if (large && b->o.threads == 1 && dlsym(RTLD_DEFAULT, "strata_kernel_probe"))
-        report_column(b, "bare", NULL);
+    if (large && b->o.threads == 1) report_column(b, "bare", NULL);
     for (int i = 0; i < b->peers.n; i++) {
         const peer *e = &b->peers.p[i];
         if (e->kind == PEER_DNNL && b->o.f64) continue;
