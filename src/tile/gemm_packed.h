@@ -10,6 +10,7 @@ typedef struct st_packed_plan {
     const st_packed_kernel *kernel;
     int64_t kc, mc, nc; /* block sizes: even parts of at most these */
     bool in_place;      /* A is read where it is, not packed */
+    bool fused;         /* B is packed by the first row of tiles, not before */
     int threads;        /* the most that the workspace is for */
     double us;          /* one thread's estimated time, for the team */
     size_t scratch;     /* of the epilogue, a thread */

@@ -164,6 +164,10 @@ static void scatter(const st_gemm *g, const void *tile, int64_t ld, char *c, int
 typedef struct st_block {
     int64_t i0, rows, j0, cols, kc; /* of C: this block's rows and one panel's columns */
     const char *a, *b, *next;
+    const char
+        *unpacked; /* NULL, or where B of this panel is: its first tile packs it, and tells the others */
+    atomic_int *flag;
+    int stamp;
     double alpha, beta;
 } st_block;
 
@@ -196,6 +200,14 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
                            : (whole ? kr->full : kr->edge[(h - 1) * kr->nv + nv - 1]);
         x.next = t->next ? t->next + i / mr * share_of_next * 256 : NULL;
         x.next_count = share_of_next;
+        if (t->unpacked && i == 0) {
+            x.ldb = st_axes_inner(&g->k, 'b');
+            x.panel = (char *)t->b;
+            (p->in_place ? kr->first_in_place : kr->first)(&x, t->a, t->unpacked,
+                                                           cp + st_axes_offset(&g->m, 'c', t->i0) * es);
+            if (t->flag) atomic_store_explicit(t->flag, t->stamp, memory_order_release);
+            continue;
+        }
         if (direct && (g->m.count <= 1 || st_axes_run(&g->m, t->i0 + i) >= h)) {
             fn(&x, t->a + i * row, t->b, cp + st_axes_offset(&g->m, 'c', t->i0 + i) * es);
         } else {
@@ -222,6 +234,8 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
     const bool last = k0 + kc == g->K, shared = v->tm > 1;
     if (shared && v->block >= v->l.slots)
         for (int t = 0; t < v->tm; t++) wait_for(v->progress + 16 * t, v->block - v->l.slots + 1);
+    /* B packed by the first tile of every panel: columns contiguous, that tile whole, C where the kernel stores */
+    const bool fused = p->fused && rows.count >= mr;
     const int64_t mine = panels * v->tid / v->tm, mine_end = panels * (v->tid + 1) / v->tm;
     for (int64_t i = 0; i < rows.count; i += mc) {
         int64_t h = st_min64(mc, rows.count - i);
@@ -233,12 +247,21 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
         for (int64_t q = 0; q < panels; q++) {
             int64_t j = q + mine < panels ? q + mine : q + mine - panels, j0 = cols.first + j * nr;
             int64_t w = st_min64(nr, cols.first + cols.count - j0);
+            const char *unpacked = NULL;
+            atomic_int *flag = NULL;
             if (i == 0) {
-                if (j >= mine && j < mine_end) {
-                    pack(g, p->kernel->pack_b, nr, bbuf + j * nr * kc * es, b, 'b', j0, w, k0, kc);
-                    if (shared) atomic_store_explicit(ready + j, stamp, memory_order_release);
-                } else {
+                const bool owner = j >= mine && j < mine_end;
+                if (!owner)
                     wait_for(ready + j, stamp);
+                else if (fused && w == nr)
+                    unpacked = b + (k0 * st_axes_inner(&g->k, 'b') + j0) * es;
+                else
+                    pack(g, p->kernel->pack_b, nr, bbuf + j * nr * kc * es, b, 'b', j0, w, k0, kc);
+                if (owner && shared) {
+                    if (unpacked)
+                        flag = ready + j;
+                    else
+                        atomic_store_explicit(ready + j, stamp, memory_order_release);
                 }
             }
             st_block t = {rows.first + i,
@@ -249,6 +272,9 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
                           ablock,
                           bbuf + j * nr * kc * es,
                           NULL,
+                          unpacked,
+                          flag,
+                          stamp,
                           v->job->alpha,
                           k0 == 0 ? v->job->beta : 1.0};
             if (i > 0 && q + 1 < panels) t.next = bbuf + (j + 1 < panels ? j + 1 : 0) * nr * kc * es;

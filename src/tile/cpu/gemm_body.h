@@ -14,7 +14,7 @@
 #define NR (NV * VL)
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
-enum { KU = 4, C_AHEAD = 192 };
+enum { KU = 4, C_AHEAD = 192, B_AHEAD = 24 };
 
 ST_INLINE void ukr_step(const int mr, const int nv, V *acc, const T *a, const int64_t ars, const T *b)
 {
@@ -31,6 +31,39 @@ ST_INLINE void ukr_step(const int mr, const int nv, V *acc, const T *a, const in
         UNROLL
         for (int j = 0; j < nv; j++) acc[i * nv + j] = v_fma(x, bv[j], acc[i * nv + j]);
     }
+}
+
+/* C := alpha * acc + beta * C; C is not read when beta is 0 */
+ST_INLINE void ukr_store(const int mr, const int nv, const int masked, const V *acc, const st_ukr_args *x,
+                         T *restrict c)
+{
+    const int64_t ldc = x->ldc;
+    __asm__("" : "+r"(c)); /* or GCC computes all row addresses before the loop and spills them */
+    const MK mask = v_mask(masked ? x->last : VL - 1);
+    const V va = v_set1((T)x->alpha);
+    if (x->beta == 0.0) {
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i * nv + j]);
+            if (masked && j == nv - 1)
+                v_storem(c + j * VL, mask, r);
+            else
+                v_store(c + j * VL, r);
+        }
+    } else {
+        const V vb = v_set1((T)x->beta);
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i * nv + j]);
+            if (masked && j == nv - 1)
+                v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
+            else
+                v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
+        }
+    }
+    (void)mask;
 }
 
 /* ars: distance of rows in A, 1 in a panel (a step is MR values), else A is read where it is (a step is one value) */
@@ -76,32 +109,37 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const int 
         }
     }
     for (int64_t p = steps * KU; p < k; p++, a += as, b += NR) ukr_step(mr, nv, acc, a, ars, b);
-    __asm__("" : "+r"(c)); /* or GCC computes all row addresses before the loop and spills them */
-    const MK mask = v_mask(masked ? x->last : VL - 1);
-    const V va = v_set1((T)x->alpha);
-    if (x->beta == 0.0) {
+    ukr_store(mr, nv, masked, acc, x, c);
+}
+
+/* The first tile of a panel of B packs it: the loads are needed anyway, and stores have room beside the arithmetic. Rows of B lie on a page
+ * each, where no hardware prefetch follows, so they are asked for B_AHEAD steps before. */
+ST_INLINE void ukr_first_body(const int packed, const st_ukr_args *x, const T *restrict a,
+                              const T *restrict b, T *restrict c)
+{
+    V acc[MR * NV];
+    const int64_t ars = packed ? 1 : x->ars, as = packed ? MR : 1, ldb = x->ldb,
+                  inside = x->k > B_AHEAD ? x->k - B_AHEAD : 0;
+    T *panel = x->panel;
+    UNROLL
+    for (int i = 0; i < MR * NV; i++) acc[i] = v_zero();
+    for (int64_t p = 0; p < x->k; p++, a += as, b += ldb, panel += NR) {
+        V bv[NV];
+        const T *ahead = p < inside ? b + B_AHEAD * ldb : b;
         UNROLL
-        for (int i = 0; i < mr; i++, c += ldc) UNROLL
-        for (int j = 0; j < nv; j++) {
-            V r = v_mul(va, acc[i * nv + j]);
-            if (masked && j == nv - 1)
-                v_storem(c + j * VL, mask, r);
-            else
-                v_store(c + j * VL, r);
+        for (int j = 0; j < NV; j++) {
+            bv[j] = v_load(b + j * VL);
+            __builtin_prefetch(ahead + j * VL);
+            v_store(panel + j * VL, bv[j]);
         }
-    } else {
-        const V vb = v_set1((T)x->beta);
         UNROLL
-        for (int i = 0; i < mr; i++, c += ldc) UNROLL
-        for (int j = 0; j < nv; j++) {
-            V r = v_mul(va, acc[i * nv + j]);
-            if (masked && j == nv - 1)
-                v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
-            else
-                v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
+        for (int i = 0; i < MR; i++) {
+            V y = v_set1(a[i * ars]);
+            UNROLL
+            for (int j = 0; j < NV; j++) acc[i * NV + j] = v_fma(y, bv[j], acc[i * NV + j]);
         }
     }
-    (void)mask;
+    ukr_store(MR, NV, 0, acc, x, c);
 }
 
 #define EDGE(m, v)                                                                                  \
@@ -120,6 +158,14 @@ static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c
     V acc[MR * NV];
     ukr_body(MR, NV, 0, 1, acc, x, a, b, c);
 }
+static void ukr_first(const st_ukr_args *x, const void *a, const void *b, void *c)
+{
+    ukr_first_body(1, x, a, b, c);
+}
+static void ukr_first_in_place(const st_ukr_args *x, const void *a, const void *b, void *c)
+{
+    ukr_first_body(0, x, a, b, c);
+}
 static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b, void *c)
 {
     V acc[MR * NV];
@@ -133,7 +179,8 @@ static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b
 #    define ROW(f, m) f##m##_1, f##m##_2
 #endif
 EDGES(1)
-EDGES(2) EDGES(3) EDGES(4)
+EDGES(2)
+EDGES(3) EDGES(4)
 #if MR == 6
     EDGES(5) EDGES(6)
 #    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6)
@@ -153,4 +200,5 @@ static void pack_b(void *dst, int64_t w, int64_t k, const void *src, int64_t ls,
 }
 
 const st_packed_kernel PASTE(st_kernel_, KERNEL) = {
-    MR, NV, VL, ukr_full, edges, ukr_in_place_full, edges_in_place, pack_a, pack_b};
+    MR,     NV,    VL, ukr_full, edges, ukr_in_place_full, edges_in_place, ukr_first, ukr_first_in_place,
+    pack_a, pack_b};

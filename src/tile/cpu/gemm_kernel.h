@@ -16,6 +16,9 @@ typedef struct st_ukr_args {
     const char *
         next; /* next B panel's lines to bring near meanwhile, 256 bytes every four steps, next_count times */
     int64_t next_count;
+    int64_t
+        ldb; /* of the kernels that pack B as they go: b is the source, rows ldb apart, columns contiguous */
+    void *panel; /* where they put it */
 } st_ukr_args;
 typedef void (*st_ukr_fn)(const st_ukr_args *x, const void *a, const void *b, void *c);
 
@@ -28,6 +31,7 @@ typedef struct st_packed_kernel {
     const st_ukr_fn *edge;   /* [(rows - 1) * nv + vectors - 1], last vector masked */
     st_ukr_fn in_place_full; /* the same with A where it is */
     const st_ukr_fn *in_place_edge;
+    st_ukr_fn first, first_in_place; /* mr x nr, packing B on the way: the first tile of a panel */
     st_pack_fn pack_a, pack_b;
 } st_packed_kernel;
 #endif
