@@ -11,7 +11,6 @@ static const struct {
     {"STRATA_ISA", "limits the instruction sets that kernels may use"},
     {"STRATA_TRACE", "prints or writes one event per call per layer"},
     {"STRATA_THREADS", "limits the threads"},
-    {"STRATA_CACHE", "the cache folder, or off"},
 };
 
 typedef struct found {
