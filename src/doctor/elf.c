@@ -327,7 +327,7 @@ static void see_version(const image *m, const symbol *s, void *arg)
     }
     bool pair = !strcmp(s->name, "nvrtcVersion") || !strcmp(s->name, "nvJitLinkVersion"),
          one = !strcmp(s->name, "cublasLtGetVersion");
-    if ((!pair && !one) || s->type != STT_FUNC || s->size < 8) return;
+    if ((!pair && !one) || s->type != STT_FUNC || s->size < 8 || e->machine != EM_X86_64) return;
     size_t n = s->size > MAX_CODE ? MAX_CODE : s->size;
     uint32_t major = 0, minor = 0;
     if (!place(m, s->address, n, &at) || !get(m, at, code, n)) return;

@@ -144,6 +144,22 @@ static const char *class_in_words(const char *c)
     return "no cause known";
 }
 
+/* the doctor's names of the layers */
+static const char *layer_in_words(const char *layer)
+{
+    static const char *const names[][2] = {{"hardware", "1 hardware"},
+                                           {"driver", "2 driver"},
+                                           {"container", "2 driver (container)"},
+                                           {"wsl", "2 driver (WSL)"},
+                                           {"cuda", "3 runtime and toolkit"},
+                                           {"libs", "4 base libraries"},
+                                           {"framework", "5 frameworks"},
+                                           {"application", "6 application"}};
+    for (int i = 0; i < ST_COUNT(names); i++)
+        if (strcmp(layer, names[i][0]) == 0) return names[i][1];
+    return layer;
+}
+
 static void print_xid(const st_explain *e, const st_hit *h, FILE *out)
 {
     const st_table *t = st_facts_table(e->facts, "xid");
@@ -189,7 +205,7 @@ static void print_error(const st_explain *e, int row, const st_hit *h, FILE *out
             fprintf(out, "   %lld times, first in line %lld, last in line %lld\n", (long long)h->count,
                     (long long)h->first_line, (long long)h->last_line);
     }
-    wrap(out, "layer", st_table_get(t, row, "layer"));
+    wrap(out, "layer", layer_in_words(st_table_get(t, row, "layer")));
     wrap(out, "shown by", st_table_get(t, row, "printed_by"));
     if (machine_answers(e, id)) wrap(out, "here", e->verdict);
     parts(out, "cause", st_table_get(t, row, "causes"), " | ", true);

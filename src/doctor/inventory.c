@@ -18,6 +18,8 @@ static const char *const stems[] = {"libcuda",      "libnvidia-ml", "libnvidia-p
                                     "libnvJitLink", "libcusparse",  "libcusolver",
                                     "libcufft",     "libcurand",    "libcusparseLt"};
 
+enum { MAX_LOOKS = 96 }; /* files whose inside is searched for a version: bounds the work on an odd tree */
+
 /* "libcudnn_ops.so.9.10.2" -> stem "libcudnn_ops"; false for files that are not of interest */
 static bool stem_of(const char *file, char stem[48])
 {
@@ -55,6 +57,15 @@ static void examine(st_machine *m, st_copy *c)
         st_put(c->real, sizeof c->real, "%s", c->path);
         return;
     }
+    for (int i = 0; i < m->copy_count; i++) { /* the same file by another route is read once */
+        const st_copy *o = &m->copies[i];
+        if (o == c || strcmp(o->real, c->real) || strcmp(o->stem, c->stem)) continue;
+        memcpy(c->version, o->version, sizeof c->version);
+        c->version_from = o->version_from;
+        c->damaged = o->damaged;
+        c->narrow = o->narrow;
+        return;
+    }
     st_elf e;
     int fd = st_root_openfile(m->root, c->real);
     if (fd < 0) {
@@ -72,9 +83,9 @@ static void examine(st_machine *m, st_copy *c)
     c->narrow = e.bits == 32;
     if (good) {
         c->damaged = NULL;
-        if (!named || strncmp(c->stem, "libcudnn", 8) == 0) {
+        if (!named && m->looked_inside++ < MAX_LOOKS) {
             st_elf_version(fd, &e);
-            if (e.version[0] && !named) {
+            if (e.version[0]) {
                 st_put(c->version, sizeof c->version, "%s", e.version);
                 c->version_from = "file";
             }

@@ -83,7 +83,7 @@ typedef struct st_machine {
     char driver[48]; /* version of the loaded module, "" */
     char driver_from[64];
 
-    int copy_count;
+    int copy_count, looked_inside;
     st_copy *copies;
     const st_copy *libcuda; /* the copy that a program would load */
     int toolkit_count;
