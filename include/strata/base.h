@@ -19,9 +19,9 @@ extern "C" {
 #define STRATA_VERSION_STRING "0.1.0"
 
 #if defined(__GNUC__)
-#define STRATA_API __attribute__((visibility("default")))
+#    define STRATA_API __attribute__((visibility("default")))
 #else
-#define STRATA_API
+#    define STRATA_API
 #endif
 
 typedef struct strata_handle strata_handle;
@@ -29,29 +29,42 @@ typedef struct strata_handle strata_handle;
 /* What went wrong, as a class; strata_error() says it in words. Values are stable. */
 typedef enum strata_status {
     STRATA_OK = 0,
-    STRATA_ERROR_ARGUMENT = 1,     /* an argument is outside what the function's comment allows */
-    STRATA_ERROR_SHAPE = 2,        /* dims of two operands do not fit together */
-    STRATA_ERROR_TYPE = 3,         /* a type, or a combination of types, that the operator does not take */
-    STRATA_ERROR_LAYOUT = 4,       /* strides that cannot be used (an output that overlaps itself, say) */
-    STRATA_ERROR_ALIAS = 5,        /* the output overlaps an input where that is not allowed */
-    STRATA_ERROR_OVERFLOW = 6,     /* a size in elements or bytes does not fit 63 bits */
-    STRATA_ERROR_UNSUPPORTED = 7,  /* legal, but no kernel can do it; the message lists what is supported */
-    STRATA_ERROR_MEMORY = 8,       /* out of memory */
-    STRATA_ERROR_WORKSPACE = 9,    /* the workspace limit or the given workspace is too small */
-    STRATA_ERROR_DEVICE = 10,      /* no such device, or it failed */
-    STRATA_ERROR_SYNTAX = 11,      /* an expression does not parse; the message points at the character */
-    STRATA_ERROR_STATE = 12,       /* called at a moment when it may not be (plan of another device, use after destroy) */
-    STRATA_ERROR_IO = 13,          /* a file cannot be read or written, or its content is wrong */
-    STRATA_ERROR_INTERNAL = 14     /* a fault of Strata's own: please report it */
+    STRATA_ERROR_ARGUMENT = 1,    /* an argument is outside what the function's comment allows */
+    STRATA_ERROR_SHAPE = 2,       /* dims of two operands do not fit together */
+    STRATA_ERROR_TYPE = 3,        /* a type, or a combination of types, that the operator does not take */
+    STRATA_ERROR_LAYOUT = 4,      /* strides that cannot be used (an output that overlaps itself, say) */
+    STRATA_ERROR_ALIAS = 5,       /* the output overlaps an input where that is not allowed */
+    STRATA_ERROR_OVERFLOW = 6,    /* a size in elements or bytes does not fit 63 bits */
+    STRATA_ERROR_UNSUPPORTED = 7, /* legal, but no kernel can do it; the message lists what is supported */
+    STRATA_ERROR_MEMORY = 8,      /* out of memory */
+    STRATA_ERROR_WORKSPACE = 9,   /* the workspace limit or the given workspace is too small */
+    STRATA_ERROR_DEVICE = 10,     /* no such device, or it failed */
+    STRATA_ERROR_SYNTAX = 11,     /* an expression does not parse; the message points at the character */
+    STRATA_ERROR_STATE =
+        12, /* called at a moment when it may not be (plan of another device, use after destroy) */
+    STRATA_ERROR_IO = 13,      /* a file cannot be read or written, or its content is wrong */
+    STRATA_ERROR_INTERNAL = 14 /* a fault of Strata's own: please report it */
 } strata_status;
 
 /* Element types. Sub-byte types are packed, each row starting on a byte. */
 typedef enum strata_type {
     STRATA_NONE = 0,
-    STRATA_F64 = 1, STRATA_F32 = 2, STRATA_C64 = 3, STRATA_C128 = 4, /* c64: two f32; c128: two f64 */
-    STRATA_F16 = 5, STRATA_BF16 = 6, STRATA_F8E4M3 = 7, STRATA_F8E5M2 = 8,
-    STRATA_I64 = 9, STRATA_I32 = 10, STRATA_I8 = 11, STRATA_U8 = 12, STRATA_I4 = 13, STRATA_U4 = 14,
-    STRATA_BOOL = 15, STRATA_BIT = 16,
+    STRATA_F64 = 1,
+    STRATA_F32 = 2,
+    STRATA_C64 = 3,
+    STRATA_C128 = 4, /* c64: two f32; c128: two f64 */
+    STRATA_F16 = 5,
+    STRATA_BF16 = 6,
+    STRATA_F8E4M3 = 7,
+    STRATA_F8E5M2 = 8,
+    STRATA_I64 = 9,
+    STRATA_I32 = 10,
+    STRATA_I8 = 11,
+    STRATA_U8 = 12,
+    STRATA_I4 = 13,
+    STRATA_U4 = 14,
+    STRATA_BOOL = 15,
+    STRATA_BIT = 16,
     STRATA_TYPE_COUNT = 17
 } strata_type;
 
@@ -113,8 +126,10 @@ STRATA_API strata_tensor strata_point(const void *data, strata_type type);
 STRATA_API strata_tensor strata_array(const void *data, strata_type type, int rank, const int64_t *dim,
                                       const int64_t *stride);
 /* Images: the dims are always in the order (n, c, h, w), whatever lies innermost in memory. */
-STRATA_API strata_tensor strata_nchw(const void *data, strata_type type, int64_t n, int64_t c, int64_t h, int64_t w);
-STRATA_API strata_tensor strata_nhwc(const void *data, strata_type type, int64_t n, int64_t c, int64_t h, int64_t w);
+STRATA_API strata_tensor strata_nchw(const void *data, strata_type type, int64_t n, int64_t c, int64_t h,
+                                     int64_t w);
+STRATA_API strata_tensor strata_nhwc(const void *data, strata_type type, int64_t n, int64_t c, int64_t h,
+                                     int64_t w);
 /* `count` matrices, `distance` elements apart (0: packed one after the other): dims (count, rows, cols). */
 STRATA_API strata_tensor strata_batch(strata_tensor matrix, int64_t count, int64_t distance);
 
@@ -128,8 +143,8 @@ STRATA_API strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t
 /* dims of 1 (or missing leading dims) are repeated by stride 0 */
 STRATA_API strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim);
 
-STRATA_API const char *strata_status_name(strata_status s); /* "STRATA_ERROR_SHAPE" */
-STRATA_API const char *strata_type_name(strata_type t);     /* "f32" */
+STRATA_API const char *strata_status_name(strata_status s);     /* "STRATA_ERROR_SHAPE" */
+STRATA_API const char *strata_type_name(strata_type t);         /* "f32" */
 STRATA_API strata_type strata_type_from_name(const char *name); /* STRATA_NONE when unknown */
 STRATA_API size_t strata_type_bits(strata_type t);
 STRATA_API int64_t strata_count(strata_tensor t); /* product of the dims; -1 when it overflows */

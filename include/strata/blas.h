@@ -29,9 +29,10 @@ typedef struct strata_gemm_options {
 STRATA_API strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
                                      strata_scalar beta, strata_tensor C, const strata_gemm_options *o);
 /* The same as a plan; operands in the order A, B, C, then those of the epilogue. The addresses in the tensors are not kept. */
-STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
-                                          strata_scalar beta, strata_tensor C, const strata_gemm_options *o,
-                                          const strata_choice *choice, strata_plan **plan);
+STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A,
+                                          strata_tensor B, strata_scalar beta, strata_tensor C,
+                                          const strata_gemm_options *o, const strata_choice *choice,
+                                          strata_plan **plan);
 
 #ifdef __cplusplus
 }

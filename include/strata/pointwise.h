@@ -14,8 +14,8 @@ typedef struct strata_operand {
 } strata_operand;
 
 typedef struct strata_fused_options {
-    uint32_t axes;         /* bit d: reductions run over dim d of the largest operand; 0: the last dim */
-    uint64_t reserved[4];  /* zero */
+    uint32_t axes;        /* bit d: reductions run over dim d of the largest operand; 0: the last dim */
+    uint64_t reserved[4]; /* zero */
 } strata_fused_options;
 
 /* Runs `program`: statements "name = expression" separated by ';'. Names on the left that are in `operands` are outputs,

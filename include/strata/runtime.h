@@ -18,26 +18,27 @@ STRATA_API strata_handle *strata_default_handle(void);
 
 /* What this machine offers, as data. Sizes in bytes; 0 where unknown. */
 typedef struct strata_device_info {
-    char name[128];           /* processor or GPU name */
-    char device[32];          /* "cpu" */
-    char isa[128];            /* instruction sets that kernels may use, "avx512 avx512-vnni avx512-bf16 avx2" */
-    int32_t threads;          /* threads that the team will use (affinity mask and cgroup quota counted) */
-    int32_t processors;       /* processors on line */
-    int64_t l1d, l2, l3;      /* caches; l3 is the share that one may count on */
-    char cache_source[64];    /* where the sizes come from: "cpuid leaf 4", "sysfs", "probe", "default" */
-    int64_t memory;           /* physical memory that this process may use */
+    char name[128];        /* processor or GPU name */
+    char device[32];       /* "cpu" */
+    char isa[128];         /* instruction sets that kernels may use, "avx512 avx512-vnni avx512-bf16 avx2" */
+    int32_t threads;       /* threads that the team will use (affinity mask and cgroup quota counted) */
+    int32_t processors;    /* processors on line */
+    int64_t l1d, l2, l3;   /* caches; l3 is the share that one may count on */
+    char cache_source[64]; /* where the sizes come from: "cpuid leaf 4", "sysfs", "probe", "default" */
+    int64_t memory;        /* physical memory that this process may use */
     uint64_t reserved[8];
 } strata_device_info;
 STRATA_API strata_status strata_get_device_info(const char *device, strata_device_info *info);
-STRATA_API int strata_device_count(void);           /* the CPU counts as one */
-STRATA_API const char *strata_device_name(int i);   /* "cpu", "cuda:0"; NULL past the end */
+STRATA_API int strata_device_count(void);         /* the CPU counts as one */
+STRATA_API const char *strata_device_name(int i); /* "cpu", "cuda:0"; NULL past the end */
 STRATA_API const char *strata_handle_device(const strata_handle *h);
 
 /* Memory of the handle's device: aligned to 64 bytes or more, on huge pages where large; contents undefined.
  * bytes = 0 gives a pointer that may only be freed. */
 STRATA_API strata_status strata_alloc(strata_handle *h, size_t bytes, void **ptr);
 STRATA_API strata_status strata_free(strata_handle *h, void *ptr); /* NULL is allowed */
-STRATA_API strata_status strata_copy(strata_handle *h, strata_tensor src, strata_tensor dst); /* same dims and type, any strides */
+STRATA_API strata_status strata_copy(strata_handle *h, strata_tensor src,
+                                     strata_tensor dst); /* same dims and type, any strides */
 STRATA_API strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar value);
 
 typedef struct strata_memory_stats {
@@ -49,7 +50,8 @@ typedef struct strata_memory_stats {
     uint64_t reserved[4];
 } strata_memory_stats;
 STRATA_API strata_status strata_get_memory_stats(strata_handle *h, strata_memory_stats *stats);
-STRATA_API strata_status strata_trim(strata_handle *h); /* gives cached memory and workspace back to the system */
+STRATA_API strata_status
+strata_trim(strata_handle *h); /* gives cached memory and workspace back to the system */
 
 /* The caller's own allocator for everything this handle allocates from now on (workspace included). alloc returns NULL on
  * failure. NULL restores the default. Refused (STRATA_ERROR_STATE) while memory from the previous one is held by the handle. */
@@ -62,8 +64,9 @@ STRATA_API strata_status strata_set_allocator(strata_handle *h, const strata_all
 
 /* Workspace. By default the handle owns a workspace that grows to what plans need, up to the limit (default: no limit on
  * CPU, 64 MiB on CUDA). A caller may give its own; it is used while its size suffices, else the call is refused. */
-STRATA_API strata_status strata_set_workspace(strata_handle *h, void *ptr, size_t bytes); /* NULL, 0: the handle's own */
-STRATA_API strata_status strata_set_workspace_limit(strata_handle *h, size_t bytes);      /* SIZE_MAX: none */
+STRATA_API strata_status strata_set_workspace(strata_handle *h, void *ptr,
+                                              size_t bytes); /* NULL, 0: the handle's own */
+STRATA_API strata_status strata_set_workspace_limit(strata_handle *h, size_t bytes); /* SIZE_MAX: none */
 
 /* Threads. One team a process, sized by affinity mask and cgroup quota; n = 0 restores that. Results never depend on n. */
 STRATA_API strata_status strata_set_threads(strata_handle *h, int n);
@@ -71,7 +74,8 @@ STRATA_API int strata_get_threads(const strata_handle *h);
 /* The caller's own threads: must call body(arg, i) for every i in [0, n), in any order, on any threads, and return when all
  * have returned. NULL restores the team. */
 typedef void (*strata_parallel_for)(void *user, int n, void (*body)(void *arg, int i), void *arg);
-STRATA_API strata_status strata_set_parallel_for(strata_handle *h, strata_parallel_for f, void *user, int threads);
+STRATA_API strata_status strata_set_parallel_for(strata_handle *h, strata_parallel_for f, void *user,
+                                                 int threads);
 
 /* Streams and events. On the CPU every call is finished when it returns; streams and events exist so that a program is
  * written once for both devices. */
@@ -79,7 +83,8 @@ typedef struct strata_stream strata_stream;
 typedef struct strata_event strata_event;
 STRATA_API strata_status strata_stream_create(strata_handle *h, strata_stream **s);
 STRATA_API strata_status strata_stream_destroy(strata_stream *s);
-STRATA_API strata_status strata_set_stream(strata_handle *h, strata_stream *s); /* NULL: the device's default stream */
+STRATA_API strata_status strata_set_stream(strata_handle *h,
+                                           strata_stream *s); /* NULL: the device's default stream */
 STRATA_API strata_status strata_synchronize(strata_handle *h);
 STRATA_API strata_status strata_event_create(strata_handle *h, strata_event **e);
 STRATA_API strata_status strata_event_destroy(strata_event *e);

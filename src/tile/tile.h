@@ -38,7 +38,7 @@ typedef struct st_epi_operand {
 
 /* The problem: plain data, zero-padded, no pointers; compared by bytes. data[] of its plans: A, B, C, then the epilogue's. */
 typedef struct st_contract {
-    int64_t ta, tb, tc;          /* strata_type */
+    int64_t ta, tb, tc; /* strata_type */
     st_axes m, n, k, batch;
     int64_t bounds;
     st_bound bound[ST_BOUNDS];
@@ -49,17 +49,19 @@ typedef struct st_contract {
 /* The same problem in fewer axes: lengths of 1 dropped, neighbours merged, bounds that always hold dropped. */
 void st_tile_simplify(st_contract *c);
 /* Runs at once through the plan cache. `epilogue` may be NULL. alpha and beta are the values (f32/f64 contractions). */
-strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha,
-                               double beta, void *const data[]);
+strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                               double alpha, double beta, void *const data[]);
 /* An owned plan; alpha and beta are what a run without its own uses. */
-strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue, double alpha, double beta,
-                           const strata_choice *choice, strata_plan **plan);
+strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                           double alpha, double beta, const strata_choice *choice, strata_plan **plan);
 void st_tile_init(void); /* registers providers; idempotent, thread-safe */
 
 /* The direct path for small plain products: returns false when the problem is not for it. Row-major or transposed unit-stride
  * views, no plan, no allocation. strides: element (i,j) at i*rs + j*cs. */
-bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars, int64_t acs, const float *b,
-                            int64_t brs, int64_t bcs, float beta, float *c, int64_t crs, int64_t ccs);
-bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars, int64_t acs,
-                            const double *b, int64_t brs, int64_t bcs, double beta, double *c, int64_t crs, int64_t ccs);
+bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
+                            int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
+                            int64_t crs, int64_t ccs);
+bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars,
+                            int64_t acs, const double *b, int64_t brs, int64_t bcs, double beta, double *c,
+                            int64_t crs, int64_t ccs);
 #endif

@@ -91,7 +91,8 @@ ST_INLINE void nn_any(const int mr, int64_t kb, const T *a, const T *b, int64_t 
         nn_any(mr, kb, a, b, ldb, s, lds, cols, first, ahead);                                       \
     }
 NN(1)
-NN(2) NN(3) NN(4)
+NN(2)
+NN(3) NN(4)
 #if NN_MR == 8
     NN(5) NN(6) NN(7)
         NN(8) static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, nn_5, nn_6, nn_7, nn_8};
@@ -148,7 +149,8 @@ ST_INLINE void nt_tile(const int mr, const int nr, const bool fetch, int64_t kb,
 #define NTS(mr) NT(mr, 1) NT(mr, 2) NT(mr, 3) NT(mr, 4) NT(mr, 5) NT(mr, 6)
 #define NT_ROW(mr) nt_##mr##_1, nt_##mr##_2, nt_##mr##_3, nt_##mr##_4, nt_##mr##_5, nt_##mr##_6
 NTS(1)
-NT(1, 7) NT(1, 8)
+NT(1, 7)
+NT(1, 8)
 #if NT_MR == 4
     NTS(2) NTS(3) NTS(4) static const st_skinny_nt_fn nt[] = {
         NT_ROW(1), nt_1_7, nt_1_8, NT_ROW(2), NULL, NULL, NT_ROW(3), NULL, NULL, NT_ROW(4), NULL, NULL};
