@@ -402,7 +402,7 @@ static void channels_apply(const norm_work *w, int64_t piece)
         if (pl->key.p.op == ST_NORM_BACKWARD)
             pl->kernel->gradient(r.at[ST_NORM_X], r.ld[ST_NORM_X], r.at[ST_NORM_DY], r.ld[ST_NORM_DY],
                                  r.at[ST_NORM_DX], r.ld[ST_NORM_DX], r.rows, r.n, v[MEAN], v[A], v[B], v[K],
-                                 pl->key.p.accumulate);
+                                 pl->key.p.accumulate, pl->stream);
         else
             pl->kernel->apply(r.at[ST_NORM_X], r.ld[ST_NORM_X], r.at[ST_NORM_Y], r.ld[ST_NORM_Y], r.rows, r.n,
                               v[MEAN], v[A], v[B], pl->stream);
@@ -445,7 +445,7 @@ static void run_do(const norm_work *w, run_step step, const rect *r, int64_t c, 
     case RUN_WRITE:
         if (pl->key.p.op == ST_NORM_BACKWARD)
             k->gradient(r->at[ST_NORM_X], 0, r->at[ST_NORM_DY], 0, r->at[ST_NORM_DX], 0, 1, r->n,
-                        v[MEAN] + at, v[A] + at, v[B] + at, v[K] + at, pl->key.p.accumulate);
+                        v[MEAN] + at, v[A] + at, v[B] + at, v[K] + at, pl->key.p.accumulate, pl->stream);
         else
             k->apply(r->at[ST_NORM_X], 0, r->at[ST_NORM_Y], 0, 1, r->n, v[MEAN] + at, v[A] + at, v[B] + at,
                      pl->stream);

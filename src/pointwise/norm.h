@@ -26,10 +26,10 @@ typedef struct st_norm_kernel {
     /* y = (x - mean) * a + b; stream: past the caches where y allows it */
     void (*apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int64_t rows, int64_t n, const void *mean,
                   const void *a, const void *b, bool stream);
-    /* dx = a * (dy - b - (x - mean) * c), added to dx or stored */
+    /* dx = a * (dy - b - (x - mean) * c), added to dx or stored; stream: as above (not when added) */
     void (*gradient)(const void *x, int64_t ldx, const void *dy, int64_t ldy, void *dx, int64_t ldz,
                      int64_t rows, int64_t n, const void *mean, const void *a, const void *b, const void *c,
-                     bool add);
+                     bool add, bool stream);
 } st_norm_kernel;
 
 #define NORM(way, type, TYPE, arch, ISA)                                                                   \
@@ -42,6 +42,6 @@ typedef struct st_norm_kernel {
                                                  const void *, const void *, const void *, bool);          \
     void st_norm_##way##_##type##_##arch##_gradient(const void *, int64_t, const void *, int64_t, void *,  \
                                                     int64_t, int64_t, int64_t, const void *, const void *, \
-                                                    const void *, const void *, bool);
+                                                    const void *, const void *, bool, bool);
 #include "pointwise/cpu/kernels.inc"
 #endif

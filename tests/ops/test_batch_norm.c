@@ -312,6 +312,49 @@ static void threads_same_bits(void **s)
     test_ok(h, strata_set_threads(h, 0));
 }
 
+/* outputs beyond the caches are written past them: aligned or not, the values are the same */
+static void large(void **s)
+{
+    (void)s;
+    enum { N = 2, C = 48, S = 230 };
+    const int64_t count = (int64_t)N * C * S * S;
+    float *x = malloc((size_t)count * 4), *dy = malloc((size_t)count * 4),
+          *y = test_guard((size_t)(count + 1) * 4, true), v[4][C];
+    for (int64_t i = 0; i < count; i++)
+        x[i] = (float)(i * 7919 % 1009) / 500 - 1, dy[i] = (float)(i * 104729 % 997) / 500 - 1;
+    for (int nhwc = 0; nhwc < 2; nhwc++)
+        for (int shift = 0; shift < 2; shift++) {
+            strata_tensor X = nhwc ? strata_nhwc(x, STRATA_F32, N, C, S, S)
+                                   : strata_nchw(x, STRATA_F32, N, C, S, S),
+                          Y = X, DY = X;
+            Y.data = y + shift, DY.data = dy;
+            strata_batch_norm_tensors t = {.x = X,
+                                           .y = Y,
+                                           .dy = DY,
+                                           .dx = Y,
+                                           .save_mean = strata_vector(v[0], STRATA_F32, C, 1),
+                                           .save_inv_std = strata_vector(v[1], STRATA_F32, C, 1),
+                                           .dscale = strata_vector(v[2], STRATA_F32, C, 1),
+                                           .dshift = strata_vector(v[3], STRATA_F32, C, 1)};
+            test_ok(h, strata_batch_norm_training(h, NULL, &t));
+            for (int64_t i = 0; i < count; i++) {
+                const int64_t c = nhwc ? i % C : i / (S * S) % C;
+                test_close(y[shift + i], ((double)x[i] - v[0][c]) * v[1][c], 1e-6, "y[%lld] nhwc %d shift %d",
+                           (long long)i, nhwc, shift);
+            }
+            test_ok(h, strata_batch_norm_backward(h, NULL, &t));
+            const double n = (double)count / C;
+            for (int64_t i = 0; i < count; i++) {
+                const int64_t c = nhwc ? i % C : i / (S * S) % C;
+                const double want =
+                    v[1][c] * (dy[i] - v[3][c] / n - ((double)x[i] - v[0][c]) * v[1][c] * v[2][c] / n);
+                test_close(y[shift + i], want, 1e-6, "dx[%lld] nhwc %d shift %d", (long long)i, nhwc, shift);
+            }
+        }
+    test_guard_free(y);
+    free(x), free(dy);
+}
+
 static void nan_and_in_place(void **s)
 {
     (void)s;
@@ -366,8 +409,9 @@ static void refusals(void **s)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_cases),      cmocka_unit_test(gradients),        cmocka_unit_test(large_mean),
-        cmocka_unit_test(threads_same_bits), cmocka_unit_test(nan_and_in_place), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_cases), cmocka_unit_test(gradients),
+                                       cmocka_unit_test(large_mean),   cmocka_unit_test(threads_same_bits),
+                                       cmocka_unit_test(large),        cmocka_unit_test(nan_and_in_place),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, setup, teardown) + test_lower_levels();
 }

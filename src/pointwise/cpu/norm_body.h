@@ -113,7 +113,8 @@ void NAME(channels, apply)(const void *x, int64_t ldx, void *y, int64_t ldy, int
 
 ST_INLINE void NAME(channels, gradient_part)(int nv, int tail, int64_t c, const T *x, int64_t ldx,
                                              const T *dy, int64_t ldy, T *dx, int64_t ldz, int64_t rows,
-                                             const T *mean, const T *a, const T *b, const T *k, bool add)
+                                             const T *mean, const T *a, const T *b, const T *k, bool add,
+                                             bool stream)
 {
     V() m[4], s[4], t[4], u[4];
     EACH m[v] = LOAD(mean + c), s[v] = LOAD(a + c), t[v] = LOAD(b + c), u[v] = LOAD(k + c);
@@ -122,17 +123,23 @@ ST_INLINE void NAME(channels, gradient_part)(int nv, int tail, int64_t c, const 
         {
             V() g = V(_sub)(V(_sub)(LOAD(dy), t[v]), V(_mul)(V(_sub)(LOAD(x), m[v]), u[v]));
             g = add ? V(_fma)(s[v], g, LOAD(dx)) : V(_mul)(s[v], g);
-            STORE(dx, g);
+            if (stream)
+                V(_stream)(dx + v * LANES, g);
+            else
+                STORE(dx, g);
         }
 }
 void NAME(channels, gradient)(const void *x, int64_t ldx, const void *dy, int64_t ldy, void *dx, int64_t ldz,
                               int64_t rows, int64_t n, const void *mean, const void *a, const void *b,
-                              const void *k, bool add)
+                              const void *k, bool add, bool stream)
 {
     if (add) {
-        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, true);
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, true, false);
+    } else if (stream && n % LANES == 0 && ldz % LANES == 0 && (uintptr_t)dx % (LANES * sizeof(T)) == 0) {
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false, true);
+        vec_streamed();
     } else {
-        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false);
+        COLUMNS(NAME(channels, gradient_part), x, ldx, dy, ldy, dx, ldz, rows, mean, a, b, k, false, false);
     }
 }
 
@@ -240,16 +247,31 @@ void NAME(runs, apply)(const void *xv, int64_t ldx, void *yv, int64_t ldy, int64
     if (i < n) V(_storen)(y + i, V(_fma)(V(_sub)(V(_loadn)(x + i, (int)(n - i)), m), s, t), (int)(n - i));
 }
 
+/* one vector (or its first n lanes) of a gradient */
+ST_INLINE V() NAME(runs, slope)(const T *x, const T *dy, int n, V() m, V() s, V() t, V() u)
+{
+    V() g = V(_sub)(V(_sub)(V(_loadn)(dy, n), t), V(_mul)(V(_sub)(V(_loadn)(x, n), m), u));
+    return V(_mul)(s, g);
+}
 void NAME(runs, gradient)(const void *xv, int64_t ldx, const void *dyv, int64_t ldy, void *dxv, int64_t ldz,
                           int64_t rows, int64_t n, const void *mean, const void *a, const void *b,
-                          const void *k, bool add)
+                          const void *k, bool add, bool stream)
 {
     const T *x = xv, *dy = dyv;
     T *dx = dxv;
     const V() m = V(_set1)(*(const T *)mean), s = V(_set1)(*(const T *)a), t = V(_set1)(*(const T *)b),
               u = V(_set1)(*(const T *)k);
     (void)ldx, (void)ldy, (void)ldz, (void)rows;
-    for (int64_t i = 0; i < n; i += LANES) {
+    int64_t i = 0;
+    if (stream && !add && n >= 4 * LANES && (uintptr_t)dx % sizeof(T) == 0) {
+        const int ahead =
+            (int)(-(uintptr_t)dx % (LANES * sizeof(T)) / sizeof(T)); /* to the next whole vector */
+        if (ahead) V(_storen)(dx, NAME(runs, slope)(x, dy, ahead, m, s, t, u), ahead);
+        for (i = ahead; i + LANES <= n; i += LANES)
+            V(_stream)(dx + i, NAME(runs, slope)(x + i, dy + i, LANES, m, s, t, u));
+        vec_streamed();
+    }
+    for (; i < n; i += LANES) {
         const int w = n - i < LANES ? (int)(n - i) : LANES;
         V() g = V(_sub)(V(_sub)(V(_loadn)(dy + i, w), t), V(_mul)(V(_sub)(V(_loadn)(x + i, w), m), u));
         g = add ? V(_fma)(s, g, V(_loadn)(dx + i, w)) : V(_mul)(s, g);
