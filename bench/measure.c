@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* A batch of calls lasts about this long: much more than reading the clock, much less than a neighbour's burst. */
@@ -78,6 +79,7 @@ contender *case_add(bench_case *c, const char *name, contender_class kind, void 
 typedef struct sample {
     double seconds, lo, mean; /* of a call; probes beside it: the lesser, the mean */
     double rate;
+    bool interrupted; /* another process had a processor of ours meanwhile */
 } sample;
 
 typedef struct timing {
@@ -133,6 +135,13 @@ static double probe_now(bench *b, timing *t)
     return p;
 }
 
+/* How often another process took the processor from a thread of this one. */
+static long taken(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
+}
+
 static void one_round(bench *b, bench_case *c, timing *t)
 {
     int r = t->rounds;
@@ -144,7 +153,11 @@ static void one_round(bench *b, bench_case *c, timing *t)
         sample *s = &t->s[i][r];
         memset(s, 0, sizeof *s);
         if (k->wrong) continue;
+        long before_taken;
+        double begin;
         if (k->sample) {
+            before_taken = taken();
+            begin = cli_seconds();
             s->rate = k->sample(k->arg);
             s->seconds = s->rate > 0 ? c->work / s->rate : 0;
         } else {
@@ -154,9 +167,13 @@ static void one_round(bench *b, bench_case *c, timing *t)
                 do k->run(k->arg);
                 while (cli_seconds() < until);
             }
+            before_taken = taken();
+            begin = cli_seconds();
             s->seconds = timed(k, t->inner[i]);
             s->rate = c->work / s->seconds;
         }
+        /* the system's own housekeeping is allowed one turn in ten milliseconds */
+        s->interrupted = (double)(taken() - before_taken) > (cli_seconds() - begin) / 0.01;
         double after = probe_now(b, t);
         s->lo = before < after ? before : after;
         s->mean = 0.5 * (before + after);
@@ -165,7 +182,10 @@ static void one_round(bench *b, bench_case *c, timing *t)
     t->rounds++;
 }
 
-static bool counts(const sample *s, double floor) { return s->seconds > 0 && s->lo >= floor; }
+static bool counts(const sample *s, double floor)
+{
+    return s->seconds > 0 && s->lo >= floor && (floor == 0 || !s->interrupted);
+}
 
 static int quiet_rounds(const bench_case *c, const timing *t, double floor)
 {
