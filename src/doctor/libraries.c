@@ -380,7 +380,12 @@ void st_probe_blas(st_doctor *d)
         w.seen = calloc((size_t)w.t->rows + 1, 1);
         bool read = w.seen && st_elf_symbols(fd, see_symbol, &w);
         close(fd);
-        int fortran = 0, cblas = 0, total = 0, service = 0;
+        int fortran = 0, cblas = 0, total = 0;
+        bool needed = false;
+        char beside[96];
+        st_put(beside, sizeof beside, "%.*s/libcblas.so.3", (int)(strrchr(places[k], '/') - places[k]),
+               places[k]);
+        bool apart = st_root_exists(m->root, beside);
         char list[200] = "", real[ST_PATH] = "";
         for (int i = 0; i < w.t->rows && read; i++) {
             bool c = strcmp(st_table_at(w.t, i, 1), "cblas") == 0;
@@ -390,8 +395,10 @@ void st_probe_blas(st_doctor *d)
             if (used < 150)
                 st_put(list + used, sizeof list - used, "%s%s", used ? " " : "", st_table_at(w.t, i, 0));
             c ? cblas++ : fortran++;
-            service += strstr(st_table_at(w.t, i, 0), "xerbla") !=
-                       NULL; /* error hooks: OpenBLAS lacks some, and hardly anything asks for them */
+            /* error hooks: OpenBLAS lacks some, hardly anything asks for them. Fedora and Arch keep CBLAS in a library of its own;
+             * Debian's programs expect it here. */
+            bool hook = strstr(st_table_at(w.t, i, 0), "xerbla") != NULL;
+            needed |= !hook && (!c || (st_debian_like(m) && !apart));
         }
         free(w.seen);
         st_root_resolve(m->root, places[k], real);
@@ -401,8 +408,7 @@ void st_probe_blas(st_doctor *d)
             st_evidence(f, "%s", real);
         } else if (fortran + cblas) {
             f = st_report(
-                d, ST_LIBRARIES, service < fortran + cblas ? ST_FINDING_FAULT : ST_FINDING_NOTE,
-                "blas_incomplete",
+                d, ST_LIBRARIES, needed ? ST_FINDING_FAULT : ST_FINDING_NOTE, "blas_incomplete",
                 "libblas.so.3 lacks %d of the %d symbols of the BLAS interface (%d Fortran, %d CBLAS)",
                 fortran + cblas, total, fortran, cblas);
             st_evidence(f, "%s lacks: %s%s", real, list, fortran + cblas > 12 ? " ..." : "");
