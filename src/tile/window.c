@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - the provider of windowed contractions: simplify the problem, say which forms fit it and what they would cost,
- * build the plan. Forms run in window_direct.c, window_taps.c, window_panel.c and window_padded.c. */
+ * build the plan. Forms run in window_direct.c, window_taps.c, window_panel.c, window_padded.c and window_depthwise.c. */
 #include "tile/window.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,10 +289,21 @@ static cost padtaps_cost(const st_contract *c, const st_conv_kernel *k, double r
     return padded_cost(c, k, rate, true);
 }
 
-static const char *const form_provider[] = {"conv_direct", "conv_taps", "conv_panel", "conv_paddirect",
-                                            "conv_padtaps"};
-static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *,
-                                 double) = {direct_cost, taps_cost, panel_cost, paddirect_cost, padtaps_cost};
+static cost depthwise_cost(const st_contract *c, const st_conv_kernel *k, double rate)
+{
+    if (c->n.count) return (cost){0, 0, "a group has more than one filter"};
+    if (c->batch.count != 1 || c->batch.ax[0].a != 1 || c->batch.ax[0].c != 1)
+        return (cost){0, 0, "channels do not lie innermost, one a group"};
+    if (st_axes_len(&c->k) > 256) return (cost){0, 0, "more than 256 taps"};
+    const double G = (double)c->batch.ax[0].len, M = (double)st_axes_len(&c->m),
+                 K = (double)st_axes_len(&c->k);
+    return (cost){2 * G * M * K / lanes_used(c->batch.ax[0].len, k->vl) / (rate * 0.35) + M * 0.02, 0, NULL};
+}
+
+static const char *const form_provider[] = {"conv_direct",    "conv_taps",    "conv_panel",
+                                            "conv_paddirect", "conv_padtaps", "conv_depthwise"};
+static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *, double) = {
+    direct_cost, taps_cost, panel_cost, paddirect_cost, padtaps_cost, depthwise_cost};
 
 /* A product of few rows with large weights that lie along k: the panel form packs the few rows and reads the weights in place. */
 static bool few_pixels(const st_contract *c, const st_conv_kernel *k)
@@ -455,6 +466,10 @@ strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_
         panel_order(&p->c);
         source_of_a(p);
         s = st_win_panel_build(h, p);
+    } else if (form == ST_WIN_DEPTHWISE) {
+        p->inner = p->ks = 1;
+        p->taps = p->K;
+        s = st_win_depthwise_build(h, p);
     } else {
         s = st_win_padded_build(h, p, problem, row);
     }

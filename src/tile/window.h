@@ -10,13 +10,22 @@
  *   panel   columns are m, packed into panels of pixels as they are needed; rows are n, read in place. Takes any strides and
  *           bounds. (images with pixels innermost; few pixels with large weights)
  *   paddirect, padtaps  the first two on a padded copy of the image, for images of few channels
+ *   depthwise  one column: a group has one filter. Lanes are the groups, that is the channels (channels innermost)
  * A plan works on a simplified copy of the problem: axes of length 1 dropped, neighbours merged, bounds that always hold dropped. */
 #ifndef ST_TILE_WINDOW_H
 #define ST_TILE_WINDOW_H
 #include "tile/contract.h"
 #include "tile/cpu/conv_kernel.h"
 
-enum { ST_WIN_DIRECT, ST_WIN_TAPS, ST_WIN_PANEL, ST_WIN_PADDIRECT, ST_WIN_PADTAPS, ST_WIN_FORMS };
+enum {
+    ST_WIN_DIRECT,
+    ST_WIN_TAPS,
+    ST_WIN_PANEL,
+    ST_WIN_PADDIRECT,
+    ST_WIN_PADTAPS,
+    ST_WIN_DEPTHWISE,
+    ST_WIN_FORMS
+};
 enum { ST_WIN_CHUNK = 240 }; /* most pixels of a task of the direct form */
 
 /* Lines of lanes (columns of a panel) x steps, read through axes; elements outside a bound are zero. */
@@ -103,6 +112,21 @@ strata_status st_win_padded_run(strata_handle *h, const strata_plan *plan, void 
 
 /* Taps form: B is read in place where its columns lie side by side and a step does not jump far (pages, cache sets). */
 bool st_win_b_in_place(const st_contract *c, const st_conv_kernel *k);
+
+/* Offsets in A and shares of the bounds' coordinates of every tap. */
+strata_status st_win_tap_tables(strata_handle *h, st_win_plan *p);
+/* Offsets in A and C and bound coordinates of up to ST_WIN_CHUNK pixels from m0. */
+typedef struct st_win_pixels {
+    int64_t a[ST_WIN_CHUNK], c[ST_WIN_CHUNK], at[ST_BOUNDS][ST_WIN_CHUNK];
+} st_win_pixels;
+void st_win_place(const st_win_plan *p, int64_t m0, int64_t count, st_win_pixels *x);
+/* Are all taps of pixels i .. i + mr - 1 inside the image? */
+bool st_win_inside(const st_win_plan *p, const st_win_pixels *x, int64_t i, int64_t mr);
+
+/* window_depthwise.c */
+strata_status st_win_depthwise_build(strata_handle *h, st_win_plan *p);
+strata_status st_win_depthwise_run(strata_handle *h, const strata_plan *plan, void *const data[],
+                                   const strata_run *r);
 
 strata_status st_win_direct_build(strata_handle *h, st_win_plan *p);
 strata_status st_win_taps_build(strata_handle *h, st_win_plan *p);

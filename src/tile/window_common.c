@@ -2,6 +2,7 @@
 /* window_common.c - what the three forms share: indices of axis lists, even splits, finished tiles into C. */
 #include "tile/window.h"
 #include "tile/epilogue.h"
+#include <stdlib.h>
 
 void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
 {
@@ -100,4 +101,78 @@ void st_win_beta_only(const st_win_plan *p, void *const data[], double beta, voi
             st_win_scatter(p, true, c, zeros, 0, 0, p->M, n, st_min64(64, p->N - n), 0, beta);
         st_win_epilogue(p, data, g, 0, p->M, 0, p->N, scratch);
     }
+}
+
+strata_status st_win_tap_tables(strata_handle *h, st_win_plan *p)
+{
+    const st_contract *c = &p->c;
+    const size_t taps = (size_t)p->taps;
+    p->tap_a = calloc(taps, sizeof *p->tap_a);
+    p->tap_c[0] = calloc(taps, sizeof *p->tap_c[0]);
+    p->tap_c[1] = calloc(taps, sizeof *p->tap_c[1]);
+    if (!p->tap_a || !p->tap_c[0] || !p->tap_c[1])
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "plan: no memory for the tables of %lld taps",
+                       (long long)p->taps);
+    for (int64_t t = 0; t < p->taps; t++) {
+        int64_t idx[ST_AXES] = {0};
+        st_win_index(&c->k, t * p->inner, idx);
+        for (int64_t d = 0; d < c->k.count; d++) p->tap_a[t] += idx[d] * c->k.ax[d].a;
+        for (int64_t b = 0; b < c->bounds; b++) {
+            const int64_t x = c->bound[b].k >= 0 ? c->bound[b].ik * idx[c->bound[b].k] : 0;
+            p->tap_c[b][t] = x;
+            p->reach[b][0] = t ? st_min64(p->reach[b][0], x) : x;
+            p->reach[b][1] = t ? st_max64(p->reach[b][1], x) : x;
+        }
+    }
+    return STRATA_OK;
+}
+
+/* Offsets and bound coordinates of pixels m0.. */
+void st_win_place(const st_win_plan *p, int64_t m0, int64_t count, st_win_pixels *x)
+{
+    const st_axes *m = &p->c.m;
+    const int64_t last = m->count - 1;
+    int64_t idx[ST_AXES] = {0};
+    st_win_index(m, m0, idx);
+    for (int64_t i = 0; i < count;) {
+        int64_t a = 0, c = 0, at[ST_BOUNDS] = {0}, step[ST_BOUNDS] = {0};
+        for (int64_t d = 0; d <= last; d++) {
+            a += idx[d] * m->ax[d].a;
+            c += idx[d] * m->ax[d].c;
+        }
+        for (int64_t b = 0; b < p->c.bounds; b++) {
+            const st_bound *q = &p->c.bound[b];
+            at[b] = q->offset + (q->m >= 0 ? q->im * idx[q->m] : 0);
+            step[b] = q->m == last ? q->im : 0;
+        }
+        const int64_t n = last < 0 ? 1 : st_min64(count - i, m->ax[last].len - idx[last]);
+        const int64_t da = last < 0 ? 0 : m->ax[last].a, dc = last < 0 ? 0 : m->ax[last].c;
+        for (int64_t e = 0; e < n; e++) {
+            x->a[i + e] = a + e * da;
+            x->c[i + e] = c + e * dc;
+        }
+        for (int64_t b = 0; b < p->c.bounds; b++)
+            for (int64_t e = 0; e < n; e++) x->at[b][i + e] = at[b] + e * step[b];
+        i += n;
+        if (last < 0) break;
+        idx[last] += n;
+        for (int64_t d = last; d > 0 && idx[d] == m->ax[d].len; d--) {
+            idx[d] = 0;
+            idx[d - 1]++;
+        }
+    }
+}
+
+/* All taps of all rows inside the image? */
+bool st_win_inside(const st_win_plan *p, const st_win_pixels *x, int64_t i, int64_t mr)
+{
+    for (int64_t b = 0; b < p->c.bounds; b++) {
+        int64_t lo = x->at[b][i], hi = lo;
+        for (int64_t e = 1; e < mr; e++) {
+            lo = st_min64(lo, x->at[b][i + e]);
+            hi = st_max64(hi, x->at[b][i + e]);
+        }
+        if (lo + p->reach[b][0] < 0 || hi + p->reach[b][1] >= p->c.bound[b].limit) return false;
+    }
+    return true;
 }

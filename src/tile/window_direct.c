@@ -36,34 +36,20 @@ static int64_t merge_runs(const st_win_plan *p, int64_t k0, int64_t k1, st_conv_
 
 strata_status st_win_direct_build(strata_handle *h, st_win_plan *p)
 {
-    const st_contract *c = &p->c;
     const st_conv_kernel *kn = p->kernel;
     p->blocks = st_ceil_div(st_ceil_div(p->N, kn->vl), kn->vecs);
     p->width = st_ceil_div(st_ceil_div(p->N, kn->vl), p->blocks) * kn->vl;
     p->kparts = st_ceil_div(p->K * p->width * p->es, h->cpu->l2 / 4);
-    const size_t taps = (size_t)p->taps;
-    p->tap_a = calloc(taps, sizeof *p->tap_a);
-    p->tap_c[0] = calloc(taps, sizeof *p->tap_c[0]);
-    p->tap_c[1] = calloc(taps, sizeof *p->tap_c[1]);
-    p->run = calloc(taps + (size_t)p->kparts, sizeof *p->run);
+    strata_status s = st_win_tap_tables(h, p);
+    if (s) return s;
+    p->run = calloc((size_t)(p->taps + p->kparts), sizeof *p->run);
     p->part_run = calloc((size_t)p->kparts + 1, sizeof *p->part_run);
     const size_t zero = (size_t)(p->inner * (p->ks < 0 ? -p->ks : p->ks) * p->es);
-    p->zeros = c->bounds ? calloc(1, zero) : NULL;
-    if (!p->tap_a || !p->tap_c[0] || !p->tap_c[1] || !p->run || !p->part_run || (c->bounds && !p->zeros))
+    p->zeros = p->c.bounds ? calloc(1, zero) : NULL;
+    if (!p->run || !p->part_run || (p->c.bounds && !p->zeros))
         return st_fail(&h->err, STRATA_ERROR_MEMORY, "plan: no memory for the tables of %lld taps",
                        (long long)p->taps);
     p->zero_row = p->zeros ? (char *)p->zeros + (p->ks < 0 ? (p->inner - 1) * -p->ks * p->es : 0) : NULL;
-    for (int64_t t = 0; t < p->taps; t++) {
-        int64_t idx[ST_AXES] = {0};
-        st_win_index(&c->k, t * p->inner, idx);
-        for (int64_t d = 0; d < c->k.count; d++) p->tap_a[t] += idx[d] * c->k.ax[d].a;
-        for (int64_t b = 0; b < c->bounds; b++) {
-            const int64_t x = c->bound[b].k >= 0 ? c->bound[b].ik * idx[c->bound[b].k] : 0;
-            p->tap_c[b][t] = x;
-            p->reach[b][0] = t ? st_min64(p->reach[b][0], x) : x;
-            p->reach[b][1] = t ? st_max64(p->reach[b][1], x) : x;
-        }
-    }
     for (int64_t i = 0; i < p->kparts; i++) {
         int64_t k0, k1;
         st_win_part(p, i, &k0, &k1);
@@ -100,63 +86,9 @@ static void pack_task(void *arg, int64_t i, int worker)
     st_win_pack(&p->source, p->kernel->turn, b, n0, count, k0, k1 - k0, dst, p->width, vecs * p->kernel->vl);
 }
 
-typedef struct pixels {
-    int64_t a[ST_WIN_CHUNK], c[ST_WIN_CHUNK], at[ST_BOUNDS][ST_WIN_CHUNK];
-} pixels;
-
-/* Offsets and bound coordinates of pixels m0.. */
-static void place(const st_win_plan *p, int64_t m0, int64_t count, pixels *x)
-{
-    const st_axes *m = &p->c.m;
-    const int64_t last = m->count - 1;
-    int64_t idx[ST_AXES] = {0};
-    st_win_index(m, m0, idx);
-    for (int64_t i = 0; i < count;) {
-        int64_t a = 0, c = 0, at[ST_BOUNDS] = {0}, step[ST_BOUNDS] = {0};
-        for (int64_t d = 0; d <= last; d++) {
-            a += idx[d] * m->ax[d].a;
-            c += idx[d] * m->ax[d].c;
-        }
-        for (int64_t b = 0; b < p->c.bounds; b++) {
-            const st_bound *q = &p->c.bound[b];
-            at[b] = q->offset + (q->m >= 0 ? q->im * idx[q->m] : 0);
-            step[b] = q->m == last ? q->im : 0;
-        }
-        const int64_t n = last < 0 ? 1 : st_min64(count - i, m->ax[last].len - idx[last]);
-        const int64_t da = last < 0 ? 0 : m->ax[last].a, dc = last < 0 ? 0 : m->ax[last].c;
-        for (int64_t e = 0; e < n; e++) {
-            x->a[i + e] = a + e * da;
-            x->c[i + e] = c + e * dc;
-        }
-        for (int64_t b = 0; b < p->c.bounds; b++)
-            for (int64_t e = 0; e < n; e++) x->at[b][i + e] = at[b] + e * step[b];
-        i += n;
-        if (last < 0) break;
-        idx[last] += n;
-        for (int64_t d = last; d > 0 && idx[d] == m->ax[d].len; d--) {
-            idx[d] = 0;
-            idx[d - 1]++;
-        }
-    }
-}
-
-/* All taps of all rows inside the image? */
-static bool inside(const st_win_plan *p, const pixels *x, int64_t i, int64_t mr)
-{
-    for (int64_t b = 0; b < p->c.bounds; b++) {
-        int64_t lo = x->at[b][i], hi = lo;
-        for (int64_t e = 1; e < mr; e++) {
-            lo = st_min64(lo, x->at[b][i + e]);
-            hi = st_max64(hi, x->at[b][i + e]);
-        }
-        if (lo + p->reach[b][0] < 0 || hi + p->reach[b][1] >= p->c.bound[b].limit) return false;
-    }
-    return true;
-}
-
 /* The table of a border tile for steps [k0, k1): taps outside for every row are left out. Returns the number of runs. */
-static int64_t border(const st_win_plan *p, const char *a, const pixels *x, int64_t i, int64_t mr, int64_t k0,
-                      int64_t k1, const void **table, st_conv_run *run)
+static int64_t border(const st_win_plan *p, const char *a, const st_win_pixels *x, int64_t i, int64_t mr,
+                      int64_t k0, int64_t k1, const void **table, st_conv_run *run)
 {
     int64_t n = 0;
     for (int64_t k = k0; k < k1;) {
@@ -196,8 +128,8 @@ static void direct_task(void *arg, int64_t i, int worker)
     int64_t n0, cols;
     int vecs;
     st_win_block(p, p->N, block, &n0, &cols, &vecs);
-    pixels x;
-    place(p, m0, count, &x);
+    st_win_pixels x;
+    st_win_place(p, m0, count, &x);
     const char *a = (const char *)j->data[0] + st_win_offset(&p->c.batch, 0, g) * p->es;
     char *cg = (char *)j->data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
     const bool wide = p->c.n.count == 0 || (p->c.n.count == 1 && p->c.n.ax[0].c == 1);
@@ -213,7 +145,7 @@ static void direct_task(void *arg, int64_t i, int worker)
         for (int64_t t = 0, e = 0; t < tiles; t++) {
             const int64_t mr = count / tiles + (t < count % tiles);
             const void *row[ST_CONV_ROWS];
-            const int with_table = !inside(p, &x, e, mr);
+            const int with_table = !st_win_inside(p, &x, e, mr);
             if (with_table) {
                 q.rows = table;
                 q.run = runs;

@@ -65,7 +65,7 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
-    const int64_t ks = q->ks, ldb = q->ldb;
+    const int64_t ks = q->ks, ldb = q->ldb, ahead = q->ahead;
     const void *const *rows = q->rows;
     const st_conv_run *run = q->run, *end = run + q->runs;
     for (; run < end; run++) {
@@ -80,6 +80,15 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
         }
         const T *b = (const T *)q->b + run->b;
         int64_t x = 0, n = run->len;
+        if (!table && nv == NV &&
+            ahead) { /* long rows of large weights: no hardware follows six streams through pages */
+            while (n >= 16) {
+#pragma GCC unroll 8
+                for (int i = 0; i < mr; i++) __builtin_prefetch(a[i] + x + ahead);
+                for (const int64_t rest = n - 16; n > rest; n--, x += ks, b += ldb)
+                    conv_step(mr, nv, acc, a, x, b);
+            }
+        }
         for (; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
     }
     conv_store(mr, nv, acc, q);
@@ -100,7 +109,9 @@ EIGHT(0, 2)
 EIGHT(0, 3)
 SIX(0, 4)
 EIGHT(1, 1)
-EIGHT(1, 2) EIGHT(1, 3) SIX(1, 4)
+EIGHT(1, 2)
+EIGHT(1, 3)
+SIX(1, 4)
 #    define ROWS          \
         {                 \
             0, 8, 8, 8, 6 \
@@ -124,8 +135,8 @@ SIX(1, 2)
         }
 #endif
 
-/* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks). 64 steps at a time, so that the
- * part of the panel that is written stays in the first-level cache while the groups of lanes pass. */
+/* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks). 256 steps at a time: streams long
+ * enough for the hardware to follow, sixteen at once. */
 #if defined(__AVX512F__) && VEC_F64
 #    define turn_block transpose_pd8
 #elif defined(__AVX512F__)
@@ -140,7 +151,7 @@ SIX(1, 2)
 
     static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k)
 {
-    enum { SLAB = 64 };
+    enum { SLAB = 256, AHEAD = 64 };
     for (int64_t p0 = 0; p0 < k; p0 += SLAB) {
         const int64_t p1 = p0 + SLAB < k ? p0 + SLAB : k;
         for (int64_t i = 0; i < w; i += VL) {
@@ -154,7 +165,7 @@ SIX(1, 2)
                 if (p + VL <= p1) {
 #pragma GCC unroll 16
                     for (int x = 0; x < VL; x++) {
-                        __builtin_prefetch(s[x] + p + SLAB); /* short streams that no hardware follows */
+                        __builtin_prefetch(s[x] + p + AHEAD); /* short streams that no hardware follows */
                         r[x] = v_load(s[x] + p);
                     }
                 } else {
@@ -180,9 +191,62 @@ SIX(1, 2)
     }
 }
 
-#define FORM(form) const st_conv_kernel KERNEL(form) = {VL, NV, ROWS, {TABLE(0), TABLE(1)}, turn};
-FORM(direct)
-FORM(taps)
-FORM(panel)
-FORM(paddirect)
-FORM(padtaps)
+/* px pixels x all channels; part: fewer than a vector of channels is left */
+ST_INLINE void lanes_block(const int px, const int nv, const int part, const st_conv_lanes *q, int64_t at)
+{
+    V acc[ST_CONV_PIXELS][2];
+    const MK mask = v_mask(part ? (int)(q->lanes - at) : VL - 1);
+#pragma GCC unroll 4
+    for (int i = 0; i < px; i++)
+#pragma GCC unroll 2
+        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    for (int64_t t = 0; t < q->taps; t++) {
+        const T *w = (const T *)q->w + q->wo[t] + at;
+        V y[2];
+#pragma GCC unroll 2
+        for (int j = 0; j < nv; j++) y[j] = part ? v_loadm(mask, w + j * VL) : v_load(w + j * VL);
+#pragma GCC unroll 4
+        for (int i = 0; i < px; i++) {
+            const T *x = (const T *)q->row[i] + q->xo[t] + at;
+#pragma GCC unroll 2
+            for (int j = 0; j < nv; j++)
+                acc[i][j] = v_fma(part ? v_loadm(mask, x + j * VL) : v_load(x + j * VL), y[j], acc[i][j]);
+        }
+    }
+    const V va = v_set1((T)q->alpha), vb = v_set1((T)q->beta);
+#pragma GCC unroll 4
+    for (int i = 0; i < px; i++) {
+        T *c = (T *)q->c[i] + at;
+#pragma GCC unroll 2
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (part) {
+                if (q->beta != 0.0) r = v_fma(vb, v_loadm(mask, c), r);
+                v_storem(c, mask, r);
+            } else {
+                if (q->beta != 0.0) r = v_fma(vb, v_load(c + j * VL), r);
+                v_store(c + j * VL, r);
+            }
+        }
+    }
+    (void)mask;
+}
+ST_INLINE void lanes_body(const int px, const st_conv_lanes *q)
+{
+    int64_t at = 0;
+    for (; at + 2 * VL <= q->lanes; at += 2 * VL) lanes_block(px, 2, 0, q, at);
+    if (at + VL <= q->lanes) {
+        lanes_block(px, 1, 0, q, at);
+        at += VL;
+    }
+    if (at < q->lanes) lanes_block(px, 1, 1, q, at);
+}
+#define LANES(px) \
+    static void lanes_##px(const st_conv_lanes *q) { lanes_body(px, q); }
+LANES(1)
+LANES(2) LANES(3) LANES(4)
+
+#define FORM(form)                        \
+    const st_conv_kernel KERNEL(form) = { \
+        VL, NV, ROWS, {TABLE(0), TABLE(1)}, turn, {NULL, lanes_1, lanes_2, lanes_3, lanes_4}};
+    FORM(direct) FORM(taps) FORM(panel) FORM(paddirect) FORM(padtaps) FORM(depthwise)

@@ -21,6 +21,7 @@ typedef struct st_conv_call {
     const st_conv_run *run;
     int64_t runs;
     int64_t ks, ldb;
+    int64_t ahead; /* prefetch the rows so many elements ahead, once in 16 steps; 0: not at all */
     const void *b;
     void *c; /* C := alpha * sum + beta * C; beta = 0 never reads C */
     int64_t ldc;
@@ -32,10 +33,22 @@ typedef void (*st_conv_fn)(const st_conv_call *q);
 /* dst[p * ldd + i] = line[i][p] for p < k, i < w; lanes past w up to a whole vector become zeros. */
 typedef void (*st_conv_turn_fn)(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k);
 
+/* Channels as lanes: c[i][lane] := alpha * sum over taps of row[i][xo[t] + lane] * w[wo[t] + lane] + beta * c[i][lane] */
+enum { ST_CONV_PIXELS = 4 };
+typedef struct st_conv_lanes {
+    const void *row[ST_CONV_PIXELS], *w;
+    void *c[ST_CONV_PIXELS];
+    const int64_t *xo, *wo;
+    int64_t taps, lanes;
+    double alpha, beta;
+} st_conv_lanes;
+typedef void (*st_conv_lanes_fn)(const st_conv_lanes *q);
+
 typedef struct st_conv_kernel {
     int vl, vecs;                                         /* lanes of a vector, vectors of the widest tile */
     int rows[ST_CONV_VECS + 1];                           /* most rows of a tile of that many vectors */
     st_conv_fn fn[2][ST_CONV_VECS + 1][ST_CONV_ROWS + 1]; /* [with a table][vectors][rows] */
     st_conv_turn_fn turn;
+    st_conv_lanes_fn lanes[ST_CONV_PIXELS + 1]; /* [pixels] */
 } st_conv_kernel;
 #endif
