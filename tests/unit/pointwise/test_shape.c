@@ -117,6 +117,7 @@ static void spans_and_views(void **state)
 static void lists_kernels(void **state)
 {
     (void)state;
+    st_pw_init(); /* an archive brings only the objects that something names */
     int pool = 0, norm = 0, program = 0, usable = 0;
     strata_kernel_info k;
     for (int i = 0; strata_kernels(i, &k); i++) {
