@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.c - values of a program: constants are folded in the program's own precision, equal values become one, and the few
  * identities that hold for every number (NaN, Inf and -0 included) are applied. Nothing else is "simplified". */
-#include "expr/ir.h"
+#include "expr/code.h"
 #include <math.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ static int append(st_expr *x, st_value v)
 
 static st_value blank(st_op op, int column)
 {
-    return (st_value){.op = (uint8_t)op, .arg = {-1, -1, -1, -1, -1}, .var = -1, .column = column};
+    return (st_value){.op = (uint8_t)op, .arg = {-1, -1, -1, -1, -1, -1}, .var = -1, .column = column};
 }
 
 int st_ir_const(st_expr *x, double c)
@@ -143,6 +143,50 @@ static bool power_of_two(double c)
 {
     int e;
     return isfinite(c) && fabs(frexp(c, &e)) == 0.5 && e > -100 && e < 100;
+}
+
+static int plain(st_expr *x, st_op op, const int *arg, int column)
+{
+    const st_op_info *info = &st_expr_ops[op];
+    st_value n = blank(op, column);
+    for (int i = 0; i < info->arity; i++) {
+        if (arg[i] < 0) return -1;
+        n.arg[i] = (int16_t)arg[i];
+        if (x->value[arg[i]].phase > n.phase) n.phase = x->value[arg[i]].phase;
+    }
+    n.phase += (info->flags & ST_OPF_R) != 0;
+    return append(x, n);
+}
+
+/* ---- deviations from a mean ------------------------------------------------------------------------------------------
+ * A mean is rounded to one number, which costs every deviation half a unit of the mean: all of its digits where the values lie
+ * close together far from zero. So e - mean(e) is (e - hi) - lo with hi + lo = mean(e) + mean(e - mean(e)), which needs a
+ * further pass over e (var(e)'s, where that is asked for too). -2 when no further pass is left. */
+static int deviation(st_expr *x, int e, int mean, bool turned, int column)
+{
+    if (x->value[mean].phase + 2 > ST_PHASES) return -2;
+    int hi = plain(x, ST_OP_MEAN_HI, (int[]){e, mean}, column),
+        lo = plain(x, ST_OP_MEAN_LO, (int[]){e, mean}, column),
+        d = plain(x, ST_OP_SUB, (int[]){e, hi}, column);
+    return plain(x, ST_OP_SUB, turned ? (int[]){lo, d} : (int[]){d, lo}, column);
+}
+
+static bool mean_of(const st_expr *x, int mean, int e)
+{
+    return x->value[mean].op == ST_OP_MEAN && x->value[mean].arg[0] == e;
+}
+
+/* the lo of a deviation of either sign, -1 when d is none */
+static int lo_of(const st_expr *x, int d)
+{
+    const st_value *v = &x->value[d];
+    for (int j = 0; j < 2 && v->op == ST_OP_SUB; j++) {
+        const st_value *lo = &x->value[v->arg[j]], *d1 = &x->value[v->arg[1 - j]];
+        if (lo->op != ST_OP_MEAN_LO || d1->op != ST_OP_SUB || d1->arg[0] != lo->arg[0]) continue;
+        const st_value *hi = &x->value[d1->arg[1]];
+        if (hi->op == ST_OP_MEAN_HI && hi->arg[0] == lo->arg[0] && hi->arg[1] == lo->arg[1]) return v->arg[j];
+    }
+    return -1;
 }
 
 /* identities; -2 when none applies */
@@ -174,6 +218,15 @@ static int identity(st_expr *x, st_op op, int a, int b, int column)
         if (c == 3) return st_ir_add(x, ST_OP_MUL, st_ir_add(x, ST_OP_MUL, a, a, -1, column), a, -1, column);
         if (c == -1) return st_ir_add(x, ST_OP_DIV, st_ir_const(x, 1), a, -1, column);
     }
+    if (op == ST_OP_SUB && mean_of(x, b, a)) return deviation(x, a, b, false, column);
+    if (op == ST_OP_SUB && mean_of(x, a, b)) return deviation(x, b, a, true, column);
+    if ((op == ST_OP_MEAN || op == ST_OP_SUM) && x->value[a].op == ST_OP_MUL &&
+        x->value[a].arg[0] == x->value[a].arg[1]) {
+        int lo = lo_of(x, x->value[a].arg[0]);
+        if (lo >= 0)
+            return plain(x, op == ST_OP_MEAN ? ST_OP_VARIANCE : ST_OP_SCATTER,
+                         (int[]){x->value[lo].arg[0], x->value[lo].arg[1]}, column);
+    }
     if (op == ST_OP_MAX && is_const(x, b, &c) && c == 0) return st_ir_add(x, ST_OP_RELU, a, -1, -1, column);
     return -2;
 }
@@ -193,11 +246,5 @@ int st_ir_add(st_expr *x, st_op op, int a, int b, int c, int column)
     int known = identity(x, op, arg[0], arg[1], column);
     if (known != -2) return known;
     if (op == ST_OP_SELECT && is_const(x, a, v)) return v[0] != 0 ? b : c;
-    st_value n = blank(op, column);
-    for (int i = 0; i < info->arity; i++) {
-        n.arg[i] = (int16_t)arg[i];
-        if (x->value[arg[i]].phase > n.phase) n.phase = x->value[arg[i]].phase;
-    }
-    n.phase += (info->flags & ST_OPF_R) != 0;
-    return append(x, n);
+    return plain(x, op, arg, column);
 }

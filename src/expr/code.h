@@ -17,10 +17,12 @@ enum {
     ST_SLOT_BYTES =
         8192 + 256, /* one block of one value; the skew keeps slots out of each other's cache sets */
     ST_SLOT_USED = 8192,
-    ST_BLOCK_BYTES = 4096, /* what a block is meant to have */
-    ST_ROWS_MAX = 128,     /* rows in a block */
-    ST_COLS_GROUP = 8,     /* st_expr_cols sums groups of so many rows before it goes to f64 */
+    ST_BLOCK_BYTES = 4096,     /* what a block is meant to have */
+    ST_IN_PLACE_BYTES = 16384, /* the same where every value stands in the caller's memory */
+    ST_ROWS_MAX = 128,         /* rows in a block */
+    ST_COLS_GROUP = 8,         /* st_expr_cols sums groups of so many rows before it goes to f64 */
     ST_ACC_BYTES = 4096,
+    ST_ACC_HALF = ST_ACC_BYTES / 2, /* where the second sums of a pair begin */
     ST_PHASES = 16,
 };
 
@@ -76,9 +78,15 @@ typedef struct st_place_at {
 
 typedef struct st_red {
     uint8_t op;
-    bool mean;
-    uint16_t acc, result; /* places */
+    bool mean, shared;           /* shared: a result more of the accumulators of one before it */
+    uint16_t acc, result, about; /* places; about: the mean of which deviations were summed */
 } st_red;
+
+/* reductions that come from the sums of deviations and of their squares */
+ST_INLINE bool is_moment(int op)
+{
+    return op == ST_OP_MEAN_HI || op == ST_OP_MEAN_LO || op == ST_OP_VARIANCE || op == ST_OP_SCATTER;
+}
 
 typedef struct st_phase {
     int16_t begin[5]; /* instructions of shape s: begin[s] .. begin[s + 1] */

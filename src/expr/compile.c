@@ -164,7 +164,7 @@ static st_insn instruction(int op, int shape, uint16_t dst)
     return (st_insn){.op = (uint8_t)op,
                      .shape = (uint8_t)shape,
                      .dst = dst,
-                     .src = {NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE}};
+                     .src = {NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE}};
 }
 
 /* the operand as a full row of the shape, for kernels that take no scalar there */
@@ -201,6 +201,17 @@ static void emit_leaf(build *b, int i, uint16_t dst)
     put(b, in);
 }
 
+/* an earlier reduction of the same deviations, whose sums do for n as well; -1 */
+static int same_moments(const build *b, int i)
+{
+    const node *n = &b->n[i];
+    for (int k = 0; k < i && is_moment(n->op); k++)
+        if (b->n[k].live && is_moment(b->n[k].op) && b->n[k].arg[0] == n->arg[0] &&
+            b->n[k].arg[1] == n->arg[1])
+            return k;
+    return -1;
+}
+
 static void emit_red(build *b, int i)
 {
     node *n = &b->n[i];
@@ -208,19 +219,22 @@ static void emit_red(build *b, int i)
     st_insn in = instruction(n->op, ST_CLS_MN, NOWHERE);
     in.fn = cols ? b->k->cols[n->op] : b->k->op[n->op][0];
     st_red *r = (st_red *)at_offset(b->c, b->c->reds) + b->c->nred;
-    r->op = n->op;
-    r->mean = n->mean;
-    r->acc = in.dst = new_place(b, ST_AT_ACC, b->c->nred++);
+    const int sums = same_moments(b, i);
+    *r = (st_red){.op = n->op, .mean = n->mean, .shared = sums >= 0};
+    n->acc = r->acc = in.dst = sums >= 0 ? b->n[sums].acc : new_place(b, ST_AT_ACC, b->c->nred);
+    b->c->nred++;
+    r->result = (uint16_t)(n->at = temp_place(b, n->cls));
+    if (is_moment(n->op)) r->about = b->n[n->arg[1]].at;
+    if (sums >= 0) return;
     for (int j = 0; j < 2; j++)
         if (n->arg[j] >= 0) {
             const node *a = &b->n[n->arg[j]];
-            bool row_scalar =
-                n->op == ST_OP_SQDEV && j == 1; /* rows: one number a row; columns: a row of numbers */
+            bool row_scalar = (n->op == ST_OP_SQDEV || is_moment(n->op)) &&
+                              j == 1; /* rows: one number a row; columns: a row of numbers */
             in.src[j] = a->cls & ST_CLS_N || row_scalar ? a->at : expand(b, a->at, ST_CLS_MN);
         }
     if (n->op == ST_OP_ARGMAX) in.src[1] = new_place(b, ST_AT_POSITION, 0);
     put(b, in);
-    r->result = (uint16_t)(n->at = temp_place(b, n->cls));
 }
 
 static void emit_op(build *b, int i, uint16_t dst)

@@ -10,7 +10,7 @@ enum {
     ST_OPF_R = 2,
     ST_OPF_B = 4,
     ST_OPF_X = 8,
-    ST_EXPR_ARGS = 5,
+    ST_EXPR_ARGS = 6,
     ST_EXPR_CACHE = 8,
     ST_EXPR_STORES = ST_EXPR_VARS
 };

@@ -7,7 +7,9 @@
 int st_expr_variant(st_op op, unsigned bits)
 {
     if (op == ST_OP_SELECT_LT || op == ST_OP_SELECT_LE) return bits & 1 ? -1 : (int)(bits >> 1);
+    if (op == ST_OP_SUBSUBMUL) return bits & 1 ? -1 : (int)(bits >> 1);
     if (op == ST_OP_SUBMULMULADD) return bits == 6 ? 0 : -1;
+    if (op == ST_OP_DEV_AFFINE) return bits == 14 ? 0 : -1;
     return bits < 8 ? (int)bits : -1;
 }
 
@@ -67,12 +69,14 @@ static bool own(const build *b, const node *n, int p)
     return p >= 0 && b->n[p].uses == 1 && b->n[p].cls == n->cls && b->n[p].phase == n->phase;
 }
 
-static bool take(build *b, node *n, st_op op, int a0, int a1, int a2, int a3, int a4)
+/* n becomes `op` of the given operands (-1 ends them), where that has a kernel */
+#define take(b, n, op, ...) take_of(b, n, op, (const int[]){__VA_ARGS__, -1})
+static bool take_of(build *b, node *n, st_op op, const int *arg)
 {
     node f = *n;
     f.op = (uint8_t)op;
-    int a[ST_EXPR_ARGS] = {a0, a1, a2, a3, a4};
-    for (int j = 0; j < ST_EXPR_ARGS; j++) f.arg[j] = (int16_t)a[j];
+    for (int j = 0; j < ST_EXPR_ARGS; j++) f.arg[j] = -1;
+    for (int j = 0; arg[j] >= 0; j++) f.arg[j] = (int16_t)arg[j];
     if (!is_red(op) ? !has_kernel(b, &f, f.cls) : b->key->mode == ST_MODE_COLS && !b->k->cols[op])
         return false;
     *n = f;
@@ -96,12 +100,30 @@ static void fuse_sum(build *b, node *n)
         const node *q = &b->n[p];
         if (q->op != ST_OP_MUL) continue;
         st_op op = n->op == ST_OP_ADD ? ST_OP_FMA : j == 0 ? ST_OP_FMS : ST_OP_FNMA;
-        if (take(b, n, op, q->arg[0], q->arg[1], other, -1, -1)) break;
+        if (take(b, n, op, q->arg[0], q->arg[1], other)) break;
     }
     for (int j = 0; j < 2 && n->op == ST_OP_FMA; j++) {
         const node *q = &b->n[n->arg[j]];
         if (own(b, n, n->arg[j]) && q->op == ST_OP_SUBMUL)
             take(b, n, ST_OP_SUBMULMULADD, q->arg[0], q->arg[1], q->arg[2], n->arg[1 - j], n->arg[2]);
+        else if (own(b, n, n->arg[j]) && q->op == ST_OP_SUBSUBMUL)
+            take(b, n, ST_OP_DEV_AFFINE, q->arg[0], q->arg[1], q->arg[2], q->arg[3], n->arg[1 - j],
+                 n->arg[2]);
+    }
+    int p = n->arg[0]; /* a difference is cheap enough to be computed for each of its users */
+    if (n->op == ST_OP_SUB && b->n[p].op == ST_OP_SUB && b->n[p].cls == n->cls)
+        take(b, n, ST_OP_SUBSUB, b->n[p].arg[0], b->n[p].arg[1], n->arg[1]);
+}
+
+static void fuse_product(build *b, node *n)
+{
+    for (int j = 0; j < 2 && n->arg[0] != n->arg[1]; j++) { /* a square may become part of a sum */
+        const node *q = &b->n[n->arg[j]];
+        if (q->cls != n->cls) continue;
+        if (q->op == ST_OP_SUB && take(b, n, ST_OP_SUBMUL, q->arg[0], q->arg[1], n->arg[1 - j])) break;
+        if (q->op == ST_OP_SUBSUB &&
+            take(b, n, ST_OP_SUBSUBMUL, q->arg[0], q->arg[1], q->arg[2], n->arg[1 - j]))
+            break;
     }
 }
 
@@ -118,7 +140,7 @@ static void fuse_unary(build *b, node *n)
     const node *q = &b->n[n->arg[0]];
     for (int i = 0; i < ST_COUNT(pairs); i++)
         if (n->op == pairs[i].outer && q->op == pairs[i].inner)
-            if (take(b, n, (st_op)pairs[i].fused, q->arg[0], q->arg[1], q->arg[2], -1, -1)) return;
+            if (take(b, n, (st_op)pairs[i].fused, q->arg[0], q->arg[1], q->arg[2])) return;
 }
 
 static void fuse_reduction(build *b, node *n)
@@ -128,15 +150,15 @@ static void fuse_reduction(build *b, node *n)
     if (n->op != ST_OP_SUM || q->op != ST_OP_MUL || q->uses != 1 || q->cls != ST_CLS_MN) return;
     int a = q->arg[0], c = q->arg[1];
     if (a != c) {
-        if (b->n[a].cls & ST_CLS_N && b->n[c].cls & ST_CLS_N) take(b, n, ST_OP_DOT, a, c, -1, -1, -1);
+        if (b->n[a].cls & ST_CLS_N && b->n[c].cls & ST_CLS_N) take(b, n, ST_OP_DOT, a, c);
         return;
     }
     const node *d = &b->n[a];
     if (d->op == ST_OP_SUB && d->cls == ST_CLS_MN && b->n[d->arg[0]].cls & ST_CLS_N &&
         (b->key->mode == ST_MODE_COLS ? b->n[d->arg[1]].cls == ST_CLS_N : !(b->n[d->arg[1]].cls & ST_CLS_N)))
-        take(b, n, ST_OP_SQDEV, d->arg[0], d->arg[1], -1, -1, -1);
+        take(b, n, ST_OP_SQDEV, d->arg[0], d->arg[1]);
     else
-        take(b, n, ST_OP_SUMSQ, a, -1, -1, -1, -1);
+        take(b, n, ST_OP_SUMSQ, a);
 }
 
 void st_expr_fuse(build *b)
@@ -149,21 +171,16 @@ void st_expr_fuse(build *b)
         switch (n->op) {
         case ST_OP_ADD:
         case ST_OP_SUB: fuse_sum(b, n); break;
-        case ST_OP_MUL:
-            for (int j = 0; j < 2 && n->arg[0] != n->arg[1]; j++) /* a square may become part of a sum */
-                if (b->n[p = n->arg[j]].op == ST_OP_SUB && b->n[p].cls == n->cls && b->n[p].arg[0] >= 0 &&
-                    take(b, n, ST_OP_SUBMUL, b->n[p].arg[0], b->n[p].arg[1], n->arg[1 - j], -1, -1))
-                    break;
-            break;
+        case ST_OP_MUL: fuse_product(b, n); break;
         case ST_OP_DIV: /* a row's own scale: one division a row */
-            if (b->n[n->arg[1]].phase > 0) take(b, n, ST_OP_DIV_ROW, n->arg[0], n->arg[1], -1, -1, -1);
+            if (b->n[n->arg[1]].phase > 0) take(b, n, ST_OP_DIV_ROW, n->arg[0], n->arg[1]);
             break;
         case ST_OP_FMA: scalar_last(b, n, 0, 1); break;
         case ST_OP_SELECT:
             p = n->arg[0];
             if (own(b, n, p) && (b->n[p].op == ST_OP_LT || b->n[p].op == ST_OP_LE))
                 take(b, n, b->n[p].op == ST_OP_LT ? ST_OP_SELECT_LT : ST_OP_SELECT_LE, b->n[p].arg[0],
-                     b->n[p].arg[1], n->arg[1], n->arg[2], -1);
+                     b->n[p].arg[1], n->arg[1], n->arg[2]);
             break;
         case ST_OP_SUM: fuse_reduction(b, n); break;
         default:

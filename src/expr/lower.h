@@ -14,6 +14,7 @@ typedef struct node {
     int16_t uses;
     uint16_t at;            /* place, NOWHERE before it is computed */
     bool keep;              /* is kept in a row buffer */
+    uint16_t acc;           /* of a reduction */
     uint16_t keep_at, home; /* home: where a value that is no block stands in every phase */
 } node;
 

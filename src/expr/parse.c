@@ -83,7 +83,8 @@ static bool expect(parser *p, int kind, const char *what)
 static int add(parser *p, st_op op, int a, int b, int c, int column)
 {
     if (p->failed || a < 0) return -1;
-    if (st_expr_ops[op].flags & ST_OPF_R && p->x->value[a].phase + 2 > ST_PHASES)
+    int below = p->x->value[b >= 0 && op == ST_OP_VARIANCE ? b : a].phase; /* the mean's */
+    if (st_expr_ops[op].flags & ST_OPF_R && below + 2 > ST_PHASES)
         return fail(p, column, 1, "reductions of reductions are nested deeper than %d", ST_PHASES - 1);
     int v = st_ir_add(p->x, op, a, b, c, column);
     if (v < 0)
@@ -263,8 +264,7 @@ static int index_call(parser *p, st_token t)
 
 static int variance(parser *p, int a, int column)
 {
-    int mean = add(p, ST_OP_MEAN, a, -1, -1, column), d = add(p, ST_OP_SUB, a, mean, -1, column);
-    return add(p, ST_OP_MEAN, add(p, ST_OP_MUL, d, d, -1, column), -1, -1, column);
+    return add(p, ST_OP_VARIANCE, a, add(p, ST_OP_MEAN, a, -1, -1, column), -1, column);
 }
 
 static int wrong_count(parser *p, st_token t, const char *takes, int given)

@@ -199,7 +199,7 @@ static void run_shape(const frame *f, const st_phase *ph, int shape, int64_t m, 
 static bool in_elements(const frame *f, int op)
 {
     return f->c->key.mode == ST_MODE_COLS && !f->x->f64 && op != ST_OP_ARGMAX && op != ST_OP_SUM &&
-           op != ST_OP_SUMSQ && op != ST_OP_DOT && op != ST_OP_SQDEV;
+           op != ST_OP_SUMSQ && op != ST_OP_DOT && op != ST_OP_SQDEV && !is_moment(op);
 }
 
 static double neutral(int op)
@@ -219,6 +219,9 @@ static void clear_accs(const frame *f, const st_phase *ph, int64_t count)
     const st_red *r = (const st_red *)((const char *)f->c + f->c->reds) + ph->red;
     for (int i = 0; i < ph->nred; i++, r++) {
         double *acc = (double *)f->L[r->acc].p, v = neutral(r->op);
+        if (r->shared) continue;
+        if (is_moment(r->op))
+            for (int64_t j = 0; j < count; j++) acc[j + ST_ACC_HALF / 8] = 0;
         if (r->op == ST_OP_ARGMAX)
             for (int64_t j = 0; j < count; j++) acc[2 * j] = v, acc[2 * j + 1] = 0;
         else if (in_elements(f, r->op))
@@ -228,10 +231,47 @@ static void clear_accs(const frame *f, const st_phase *ph, int64_t count)
     }
 }
 
+/* From the sums of x - m and of its squares: mean and variance. The first reduction of these sums turns them into means. Equal values
+ * leave d and d^2 n times over, so that they and a variance of 0 come out exactly. A mean that is not finite has no lower part. */
+static void finish_moments(const frame *f, const st_red *r, int64_t count, double length)
+{
+    double *more = (double *)f->L[r->acc].p, *var = more + ST_ACC_HALF / 8;
+    const char *mean = f->L[r->about].p;
+    char *to = f->L[r->result].p;
+    for (int64_t j = 0; j < count && !r->shared; j++) {
+        double a = more[j] / length;
+        more[j] = a = a - a == 0 ? a : 0;
+        a = var[j] / length - a * a;
+        var[j] = a < 0 ? 0 : a; /* a NaN stays */
+    }
+    for (int64_t j = 0; j < count; j++) {
+        double v = var[j];
+        if (r->op == ST_OP_SCATTER) v *= length;
+        if (r->op == ST_OP_MEAN_HI || r->op == ST_OP_MEAN_LO) {
+            const double m = f->x->f64 ? ((const double *)mean)[j] : (double)((const float *)mean)[j];
+            double hi = m + more[j];
+            if (!f->x->f64) hi = (double)(float)hi;
+            v = fabs(m) >= fabs(more[j]) ? (m - hi) + more[j] : (more[j] - hi) + m; /* exact */
+            if (r->op == ST_OP_MEAN_HI)
+                v = hi;
+            else if (!isfinite(v))
+                v = 0;
+        }
+        if (f->x->f64)
+            ((double *)to)[j] = v;
+        else
+            ((float *)to)[j] = (float)v;
+    }
+}
+
 static void finish_accs(const frame *f, const st_phase *ph, int64_t count, double length)
 {
     const st_red *r = (const st_red *)((const char *)f->c + f->c->reds) + ph->red;
     for (int i = 0; i < ph->nred; i++, r++) {
+        if (is_moment(r->op)) {
+            finish_moments(f, r, count, length);
+            continue;
+        }
         const double *acc = (const double *)f->L[r->acc].p;
         char *to = f->L[r->result].p;
         int step = r->op == ST_OP_ARGMAX ? 2 : 1, off = step - 1;
@@ -411,6 +451,8 @@ void st_expr_rows(const st_expr *x, const st_expr_arg *args, int64_t rows, int64
     /* a phase costs about 30 ns a block besides its work: programs with few blocks alive take larger ones */
     int64_t bytes = f.c->nslot <= 2 ? ST_SLOT_USED : ST_BLOCK_BYTES;
     int64_t bc = whole ? cols : balanced(cols, elements(&f, bytes), 64 / f.elt);
+    if (whole && !f.c->nslot)
+        bytes = ST_IN_PLACE_BYTES; /* the operands' own rows are all there is in the cache */
     int64_t br = whole ? st_max64(1, st_min64(ST_ROWS_MAX, bytes / pitch_of(&f, bc))) : 1;
     f.rowbuf_bytes = st_round_up(st_max64(cols, 1) * f.elt + 128, 64);
     rows_outside(&f, st_max64(bc, 1), br);
