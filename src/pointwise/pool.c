@@ -246,6 +246,8 @@ static strata_status pool_build(strata_handle *h, const st_problem *pr, const st
     memcpy(&pl->key, pr->data, sizeof pl->key);
     const st_pool_problem *p = &pl->key.p;
     pl->kernel = c->row;
+    pl->key.slots =
+        st_max64(1, st_min64(pl->key.slots, st_threads(h))); /* fewer where the workspace limit says so */
     if (!make_tables(h, pl)) {
         free(pl);
         return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: out of memory for the tables of a plan", pr->who);

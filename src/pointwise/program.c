@@ -146,7 +146,8 @@ static strata_status program_build(strata_handle *h, const st_problem *pr, const
     const st_pw_shape *s = &pl->s;
     (void)c;
     cut(pl);
-    pl->slots = st_max64(1, st_min64(key[1], pl->pieces));
+    /* fewer threads than the key says: the workspace limit allows no more */
+    pl->slots = st_max64(1, st_min64(st_min64(key[1], st_threads(h)), pl->pieces));
     switch (s->mode) {
     case ST_PW_ROWS: pl->scratch = st_expr_rows_scratch(s->x, s->col.len); break;
     case ST_PW_COLS: pl->scratch = st_expr_cols_scratch(s->x, pl->step_cols); break;

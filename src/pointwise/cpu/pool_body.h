@@ -177,7 +177,7 @@ static void NAME(rows, deal)(const st_pool_problem *p, const st_pool_tables *t, 
                 V() e, o;
                 const int n = (int)(2 * both);
                 V(_store)(part, V(_loadn)(x + 2 * i - pad, n < LANES ? n : LANES));
-                if (n > LANES) V(_store)(part + LANES, V(_loadn)(x + 2 * i - pad + LANES, n - LANES));
+                V(_store)(part + LANES, V(_loadn)(x + 2 * i - pad + LANES, n > LANES ? n - LANES : 0));
                 V(_deal2)(part, &e, &o);
                 V(_storen)(a + i, e, (int)both);
                 V(_storen)(b + i, o, (int)both);
