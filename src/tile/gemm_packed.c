@@ -31,12 +31,19 @@ static double predict(const st_packed_plan *p, const st_cpu *cpu)
 {
     const st_gemm *g = &p->g;
     const st_packed_kernel *kr = p->kernel;
-    double nr = kr->nv * kr->vl,
-           lanes = st_cpu_get()->level >= ST_LEVEL_AVX512 && kr->vl * g->es < 64 ? 0.5 : 1;
-    double m = (double)g->M, n = (double)st_ceil_div(g->N, kr->vl) * kr->vl, k = (double)g->K,
-           items = (double)g->G;
-    double us = 2 * m * n * k / (0.88 * lanes * st_contract_peak(cpu, g->type));
-    us += (m * k * (double)st_ceil_div(g->N, p->nc) * 2 + n * k) * (double)g->es / 40000.0;
+    const double nr = kr->nv * kr->vl, es = (double)g->es,
+                 lanes = cpu->level >= ST_LEVEL_AVX512 && kr->vl * g->es < 64 ? 0.5 : 1;
+    const double m = (double)g->M, n = (double)st_ceil_div(g->N, kr->vl) * kr->vl, k = (double)g->K,
+                 items = (double)g->G;
+    /* few rows are bound by the loads of B */
+    double us = 2 * (m > 4 ? m : 4) * n * k / (0.9 * lanes * st_contract_peak(cpu, g->type));
+    us += p->in_place ? 0 : m * k * (double)st_ceil_div(g->N, p->nc) * 2 * es / 40000.0;
+    /* B is read once from where it is, written to panels and read again */
+    const double bytes = n * k * es, all = bytes + m * k * es + m * n * es;
+    const double rate = all > (double)cpu->l3   ? ST_CONTRACT_BYTES_PER_US * 0.7
+                        : all > (double)cpu->l2 ? ST_CONTRACT_BYTES_PER_US * 1.2
+                                                : 60000.0;
+    us += bytes / rate + (p->fused && m >= kr->mr ? 0 : bytes / 40000.0);
     us += m * n / (6 * nr) * 0.02 * (double)st_ceil_div(g->K, p->kc);
     if (kr->vl * g->es == 16) us *= 1.5;
     return us * items + 0.4;
@@ -69,8 +76,10 @@ static size_t workspace_of(const st_packed_plan *p)
     size_t most = 0;
     st_packed_layout l;
     for (int n = 1; n <= p->threads; n++) {
-        st_packed_layout_for(p, n, &l);
-        if (l.total > most) most = l.total;
+        for (int apart = 0; apart < 2; apart++) {
+            st_packed_layout_for(p, n, apart, &l);
+            if (l.total > most) most = l.total;
+        }
     }
     return most;
 }
@@ -114,9 +123,9 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
             st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
         st_packed_job job = {p,    data, data[g->swapped ? 1 : 0], data[g->swapped ? 0 : 1], data[2], alpha,
-                             beta, ws};
-        if (p->sync) memset(ws, 0, p->sync);
-        st_team_run(h, p->threads, p->us, st_packed_run_thread, &job);
+                             beta, ws, h->parallel_for != NULL};
+        if (!job.apart && p->sync) memset(ws, 0, p->sync);
+        (job.apart ? st_team_run_apart : st_team_run)(h, p->threads, p->us, st_packed_run_thread, &job);
     }
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel,

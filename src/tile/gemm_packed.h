@@ -28,7 +28,8 @@ typedef struct st_packed_layout {
         scratch; /* bytes: flags of a group and progress; A of a thread; B buffer; tile and epilogue of a thread */
     size_t total;
 } st_packed_layout;
-void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l);
+/* apart: the n bodies may run one after the other (a caller's parallel_for), so that none may wait: each packs all of its B itself. */
+void st_packed_layout_for(const st_packed_plan *p, int n, bool apart, st_packed_layout *l);
 size_t st_packed_sync_bytes(
     const st_packed_plan *p); /* at the start of the workspace, to be zeroed, for any number of threads */
 
@@ -40,5 +41,6 @@ typedef struct st_packed_job {
     char *c;
     double alpha, beta;
     char *workspace;
+    bool apart;
 } st_packed_job;
 #endif

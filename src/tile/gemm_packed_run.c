@@ -28,7 +28,7 @@ static int64_t even(int64_t total, int64_t most, int64_t unit)
     return parts > 1 ? st_round_up(st_ceil_div(total, parts), unit) : total;
 }
 
-void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l)
+void st_packed_layout_for(const st_packed_plan *p, int n, bool apart, st_packed_layout *l)
 {
     const st_gemm *g = &p->g;
     int64_t mr = p->kernel->mr, nr = (int64_t)p->kernel->nv * p->kernel->vl;
@@ -36,9 +36,9 @@ void st_packed_layout_for(const st_packed_plan *p, int n, st_packed_layout *l)
     memset(l, 0, sizeof *l);
     l->by_item = n > 1 && g->G >= 4 * n;
     l->tm = l->tn = 1;
-    int64_t best = mt * nt;
+    int64_t best = INT64_MAX;
     for (int tn = 1; tn <= n && !l->by_item; tn++) {
-        int tm = n / tn;
+        int tm = apart ? 1 : n / tn;
         if (tn > nt) break;
         if (tm > mt) tm = (int)mt;
         int64_t load = st_ceil_div(mt, tm) * st_ceil_div(nt, tn);
@@ -70,7 +70,7 @@ size_t st_packed_sync_bytes(const st_packed_plan *p)
     size_t most = 0;
     st_packed_layout l;
     for (int n = 2; n <= p->threads; n++) {
-        st_packed_layout_for(p, n, &l);
+        st_packed_layout_for(p, n, false, &l);
         if (l.sync > most) most = l.sync;
     }
     return most;
@@ -308,7 +308,7 @@ void st_packed_run_thread(void *job, int id, int n)
     const st_packed_plan *p = v.job->p;
     const st_gemm *g = &p->g;
     const int64_t nr = (int64_t)p->kernel->nv * p->kernel->vl;
-    st_packed_layout_for(p, n, &v.l);
+    st_packed_layout_for(p, n, v.job->apart, &v.l);
     if (!v.l.by_item && id >= v.l.tm * v.l.tn) return;
     int group = v.l.by_item ? id : id / v.l.tm, groups = v.l.by_item ? n : v.l.tn;
     v.tid = v.l.by_item ? 0 : id % v.l.tm;

@@ -209,8 +209,8 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
     }
     double work = (double)g->M * (double)g->N * (double)g->K,
            bytes = ((double)g->K * (double)g->N + (double)g->M * (double)g->K) * (double)g->es;
-    if (work > 4e6 && bytes > (double)h->cpu->l2 / 2) {
-        snprintf(why, n, "A and B of an item take %.0f KiB, more than half of L2", bytes / 1024);
+    if (work > 4e6 && bytes > 0.6 * (double)h->cpu->l2) {
+        snprintf(why, n, "A and B of an item take %.0f KiB, more than 0.6 of L2", bytes / 1024);
         return false;
     }
     p->kernel = row->impl;
@@ -343,7 +343,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
         if (p->threads == 1)
             run_thread(&job, 0, 1);
         else
-            st_team_run(h, p->threads, p->us, run_thread, &job);
+            st_team_run_apart(h, p->threads, p->us, run_thread, &job);
     }
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lldx%lldx%lld batch %lld%s%s workspace %zu",

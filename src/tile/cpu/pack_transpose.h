@@ -20,6 +20,9 @@ ST_INLINE void PACK_NAME(const int W, T *restrict dst, int64_t w, int64_t k, con
                 UNROLL
                 for (int i = 0; i < TR; i++, s += ls) r[i] = i0 + i < w ? tv_load(s) : tv_zero();
             }
+            /* the next panel's lines: no hardware prefetch goes from one row to another */
+            UNROLL
+            for (int i = 0; i < (W < TR ? W : TR); i++) __builtin_prefetch(src + (W + i0 + i) * ls + p);
             tv_transpose(r);
             UNROLL
             for (int q = 0; q < TR; q++) tv_store(d + q * W, r[q]);
