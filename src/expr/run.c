@@ -244,23 +244,23 @@ static void finish_moments(const frame *f, const st_red *r, int64_t count, doubl
         a = var[j] / length - a * a;
         var[j] = a < 0 ? 0 : a; /* a NaN stays */
     }
-    for (int64_t j = 0; j < count; j++) {
-        double v = var[j];
-        if (r->op == ST_OP_SCATTER) v *= length;
-        if (r->op == ST_OP_MEAN_HI || r->op == ST_OP_MEAN_LO) {
-            const double m = f->x->f64 ? ((const double *)mean)[j] : (double)((const float *)mean)[j];
-            double hi = m + more[j];
-            if (!f->x->f64) hi = (double)(float)hi;
-            v = fabs(m) >= fabs(more[j]) ? (m - hi) + more[j] : (more[j] - hi) + m; /* exact */
-            if (r->op == ST_OP_MEAN_HI)
-                v = hi;
-            else if (!isfinite(v))
-                v = 0;
-        }
-        if (f->x->f64)
-            ((double *)to)[j] = v;
-        else
-            ((float *)to)[j] = (float)v;
+    const bool f64 = f->x->f64;
+    const double scale = r->op == ST_OP_SCATTER ? length : 1;
+    if (r->op == ST_OP_VARIANCE || r->op == ST_OP_SCATTER) {
+        for (int64_t j = 0; j < count && f64; j++) ((double *)to)[j] = var[j] * scale;
+        for (int64_t j = 0; j < count && !f64; j++) ((float *)to)[j] = (float)(var[j] * scale);
+        return;
+    }
+    const bool low = r->op == ST_OP_MEAN_LO;
+    for (int64_t j = 0; j < count && f64; j++) { /* Knuth's two-sum */
+        const double m = ((const double *)mean)[j], hi = m + more[j], b = hi - m,
+                     lo = (m - (hi - b)) + (more[j] - b);
+        ((double *)to)[j] = !low ? hi : lo - lo == 0 ? lo : 0;
+    }
+    for (int64_t j = 0; j < count && !f64; j++) {
+        const double m = ((const float *)mean)[j], sum = m + more[j], hi = (double)(float)sum,
+                     lo = (m - hi) + more[j];
+        ((float *)to)[j] = (float)(!low ? hi : lo - lo == 0 ? lo : 0);
     }
 }
 
