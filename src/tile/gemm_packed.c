@@ -38,12 +38,12 @@ static double predict(const st_packed_plan *p, const st_cpu *cpu)
     /* few rows are bound by the loads of B */
     double us = 2 * (m > 4 ? m : 4) * n * k / (0.9 * lanes * st_contract_peak(cpu, g->type));
     us += p->in_place ? 0 : m * k * (double)st_ceil_div(g->N, p->nc) * 2 * es / 40000.0;
-    /* B is read once from where it is, written to panels and read again */
+    /* everything is read once from where it is; B is written to panels and read again */
     const double bytes = n * k * es, all = bytes + m * k * es + m * n * es;
     const double rate = all > (double)cpu->l3   ? ST_CONTRACT_BYTES_PER_US * 0.7
                         : all > (double)cpu->l2 ? ST_CONTRACT_BYTES_PER_US * 1.2
                                                 : 60000.0;
-    us += bytes / rate + (p->fused && m >= kr->mr ? 0 : bytes / 40000.0);
+    us += all / rate + (p->fused && m >= kr->mr ? 0 : bytes / 40000.0);
     us += m * n / (6 * nr) * 0.02 * (double)st_ceil_div(g->K, p->kc);
     if (kr->vl * g->es == 16) us *= 1.5;
     return us * items + 0.4;

@@ -249,7 +249,6 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
     /* strided rows of B: reread by every row of tiles, from a page each */
     item += (double)(p->turn ? g->K * g->N : 0) * (double)g->es / 20000.0;
     if (bytes > 32768) item *= 1.05;
-    if ((double)g->K * cols * (double)g->es > 262144) item *= 1.15;
     p->us = item * (double)g->G + 0.03;
     p->threads = p->us < 4.0 ? 1 : st_threads(h);
     return true;
