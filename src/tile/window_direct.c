@@ -44,7 +44,7 @@ strata_status st_win_direct_build(strata_handle *h, st_win_plan *p)
     if (s) return s;
     p->run = calloc((size_t)(p->taps + p->kparts), sizeof *p->run);
     p->part_run = calloc((size_t)p->kparts + 1, sizeof *p->part_run);
-    const size_t zero = (size_t)(p->inner * (p->ks < 0 ? -p->ks : p->ks) * p->es);
+    const size_t zero = (size_t)(((p->inner - 1) * (p->ks < 0 ? -p->ks : p->ks) + 1) * p->es);
     p->zeros = p->c.bounds ? calloc(1, zero) : NULL;
     if (!p->run || !p->part_run || (p->c.bounds && !p->zeros))
         return st_fail(&h->err, STRATA_ERROR_MEMORY, "plan: no memory for the tables of %lld taps",

@@ -85,8 +85,6 @@ static void panel_task(void *arg, int64_t i, int worker)
     for (int64_t x = 1; x < cols && direct; x++) direct = st_win_offset(m, 2, c0 + x) == first + x;
     const int64_t last = p->c.k.count - 1;
     st_conv_call q = {.ks = last < 0 ? 1 : p->c.k.ax[last].b, .ldb = p->width, .b = panel, .run = runs};
-    /* rows that do not stay in the second-level cache come in long contiguous pieces: fetch them early */
-    q.ahead = q.ks == 1 && p->N * p->K * p->es > (1 << 20) ? 256 : 0;
     q.last = cols - (vecs - 1) * (int64_t)kn->vl;
     for (int64_t part = 0; part < p->kparts; part++) {
         int64_t k0, k1;

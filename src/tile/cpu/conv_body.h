@@ -65,7 +65,7 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
-    const int64_t ks = q->ks, ldb = q->ldb, ahead = q->ahead;
+    const int64_t ks = q->ks, ldb = q->ldb;
     const void *const *rows = q->rows;
     const st_conv_run *run = q->run, *end = run + q->runs;
     for (; run < end; run++) {
@@ -80,15 +80,6 @@ ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_c
         }
         const T *b = (const T *)q->b + run->b;
         int64_t x = 0, n = run->len;
-        if (!table && nv == NV &&
-            ahead) { /* long rows of large weights: no hardware follows six streams through pages */
-            while (n >= 16) {
-#pragma GCC unroll 8
-                for (int i = 0; i < mr; i++) __builtin_prefetch(a[i] + x + ahead);
-                for (const int64_t rest = n - 16; n > rest; n--, x += ks, b += ldb)
-                    conv_step(mr, nv, acc, a, x, b);
-            }
-        }
         for (; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
     }
     conv_store(mr, nv, acc, q);
@@ -135,8 +126,8 @@ SIX(1, 2)
         }
 #endif
 
-/* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks). 256 steps at a time: streams long
- * enough for the hardware to follow, sixteen at once. */
+/* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks), 64 steps at a time, so that the
+ * part of the panel that is written stays in the first-level cache while the groups of lanes pass. */
 #if defined(__AVX512F__) && VEC_F64
 #    define turn_block transpose_pd8
 #elif defined(__AVX512F__)
@@ -149,9 +140,9 @@ SIX(1, 2)
 #    define turn_block transpose_portable
 #endif
 
-    static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k)
+static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k)
 {
-    enum { SLAB = 256, AHEAD = 64 };
+    enum { SLAB = 64 };
     for (int64_t p0 = 0; p0 < k; p0 += SLAB) {
         const int64_t p1 = p0 + SLAB < k ? p0 + SLAB : k;
         for (int64_t i = 0; i < w; i += VL) {
@@ -165,7 +156,7 @@ SIX(1, 2)
                 if (p + VL <= p1) {
 #pragma GCC unroll 16
                     for (int x = 0; x < VL; x++) {
-                        __builtin_prefetch(s[x] + p + AHEAD); /* short streams that no hardware follows */
+                        __builtin_prefetch(s[x] + p + SLAB); /* short streams that no hardware follows */
                         r[x] = v_load(s[x] + p);
                     }
                 } else {
@@ -244,9 +235,11 @@ ST_INLINE void lanes_body(const int px, const st_conv_lanes *q)
 #define LANES(px) \
     static void lanes_##px(const st_conv_lanes *q) { lanes_body(px, q); }
 LANES(1)
-LANES(2) LANES(3) LANES(4)
+LANES(2)
+LANES(3)
+LANES(4)
 
 #define FORM(form)                        \
     const st_conv_kernel KERNEL(form) = { \
         VL, NV, ROWS, {TABLE(0), TABLE(1)}, turn, {NULL, lanes_1, lanes_2, lanes_3, lanes_4}};
-    FORM(direct) FORM(taps) FORM(panel) FORM(paddirect) FORM(padtaps) FORM(depthwise)
+FORM(direct) FORM(taps) FORM(panel) FORM(paddirect) FORM(padtaps) FORM(depthwise)

@@ -21,7 +21,6 @@ typedef struct st_conv_call {
     const st_conv_run *run;
     int64_t runs;
     int64_t ks, ldb;
-    int64_t ahead; /* prefetch the rows so many elements ahead, once in 16 steps; 0: not at all */
     const void *b;
     void *c; /* C := alpha * sum + beta * C; beta = 0 never reads C */
     int64_t ldc;
