@@ -41,7 +41,8 @@ static void operand_strides(const st_conv *c, st_contract *t)
         if (c->along_channels >> i & 1)
             s[1] = x->stride[0];
         else
-            for (int d = 0; d < x->rank && x->rank <= 4; d++) s[4 - x->rank + d] = x->dim[d] == 1 ? 0 : x->stride[d];
+            for (int d = 0; d < x->rank && x->rank <= 4; d++)
+                s[4 - x->rank + d] = x->dim[d] == 1 ? 0 : x->stride[d];
         e->sm[0] = s[0], e->sm[1] = s[2], e->sm[2] = s[3];
         e->sn[0] = s[1];
         e->sb[0] = s[1] * og;
