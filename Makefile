@@ -33,7 +33,7 @@ test: build check
 check:
 	@tools/check_layers
 	@tools/check_format
-	@tools/check_kernels $(BUILD)
+	@tools/check_kernels $(BUILD)/libst_tile.a
 
 test-asan: setup
 	@$(call configure,$(BUILD)-asan,-DSTRATA_SANITIZE=address)
@@ -48,7 +48,7 @@ test-tsan: setup
 test-clang: setup
 	@$(call configure,$(BUILD)-clang,-DCMAKE_C_COMPILER=clang)
 	@ninja -C $(BUILD)-clang -j$(JOBS)
-	@tools/check_kernels $(BUILD)-clang
+	@tools/check_kernels $(BUILD)-clang/libst_tile.a
 	@cd $(BUILD)-clang && ctest --output-on-failure
 
 bench: build

@@ -13,18 +13,6 @@
 
 enum { PIECE = 32768, BUFFER = 512, FOLD_BELOW = 128, WIDE = 2048, CHANNEL_BYTES = 512 * 1024 };
 
-#define NORM(way, type, TYPE, arch, ISA)         \
-    {"norm_" #way "_" #type "_" #arch,           \
-     #type,                                      \
-     #arch,                                      \
-     TYPE,                                       \
-     ISA,                                        \
-     #way[0] == 'c',                             \
-     st_norm_##way##_##type##_##arch##_sum,      \
-     st_norm_##way##_##type##_##arch##_square,   \
-     st_norm_##way##_##type##_##arch##_products, \
-     st_norm_##way##_##type##_##arch##_apply,    \
-     st_norm_##way##_##type##_##arch##_gradient},
 static const st_norm_kernel norm_kernels[] = {
 #include "pointwise/cpu/kernels.inc"
 };

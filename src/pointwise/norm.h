@@ -44,4 +44,17 @@ typedef struct st_norm_kernel {
                                                     int64_t, int64_t, int64_t, const void *, const void *, \
                                                     const void *, const void *, bool, bool);
 #include "pointwise/cpu/kernels.inc"
+/* One line of cpu/kernels.inc as a row of norm.c's table. */
+#define NORM(way, type, TYPE, arch, ISA)         \
+    {"norm_" #way "_" #type "_" #arch,           \
+     #type,                                      \
+     #arch,                                      \
+     TYPE,                                       \
+     ISA,                                        \
+     #way[0] == 'c',                             \
+     st_norm_##way##_##type##_##arch##_sum,      \
+     st_norm_##way##_##type##_##arch##_square,   \
+     st_norm_##way##_##type##_##arch##_products, \
+     st_norm_##way##_##type##_##arch##_apply,    \
+     st_norm_##way##_##type##_##arch##_gradient},
 #endif

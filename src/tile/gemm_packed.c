@@ -123,7 +123,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
             st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
         st_packed_job job = {p,    data, data[g->swapped ? 1 : 0], data[g->swapped ? 0 : 1], data[2], alpha,
-                             beta, ws, h->parallel_for != NULL};
+                             beta, ws,   h->parallel_for != NULL};
         if (!job.apart && p->sync) memset(ws, 0, p->sync);
         (job.apart ? st_team_run_apart : st_team_run)(h, p->threads, p->us, st_packed_run_thread, &job);
     }

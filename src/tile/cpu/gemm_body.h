@@ -180,14 +180,16 @@ static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b
 #endif
 EDGES(1)
 EDGES(2)
-EDGES(3) EDGES(4)
+EDGES(3)
+EDGES(4)
 #if MR == 6
-    EDGES(5) EDGES(6)
+EDGES(5)
+EDGES(6)
 #    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6)
 #else
 #    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4)
 #endif
-        static const st_ukr_fn edges[MR * NV] = {ROWS(ukr_)};
+static const st_ukr_fn edges[MR * NV] = {ROWS(ukr_)};
 static const st_ukr_fn edges_in_place[MR * NV] = {ROWS(ukr_in_place_)};
 
 static void pack_a(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)

@@ -92,12 +92,13 @@ ST_INLINE void nn_any(const int mr, int64_t kb, const T *a, const T *b, int64_t 
     }
 NN(1)
 NN(2)
-NN(3) NN(4)
+NN(3)
+NN(4)
 #if NN_MR == 8
-    NN(5) NN(6) NN(7)
-        NN(8) static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, nn_5, nn_6, nn_7, nn_8};
+NN(5)
+NN(6) NN(7) NN(8) static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, nn_5, nn_6, nn_7, nn_8};
 #else
-    static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, NULL, NULL, NULL, NULL};
+static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, NULL, NULL, NULL, NULL};
 #endif
 
 ST_INLINE void nt_tile(const int mr, const int nr, const bool fetch, int64_t kb, const T *a, int64_t lda,
@@ -152,10 +153,13 @@ NTS(1)
 NT(1, 7)
 NT(1, 8)
 #if NT_MR == 4
-    NTS(2) NTS(3) NTS(4) static const st_skinny_nt_fn nt[] = {
-        NT_ROW(1), nt_1_7, nt_1_8, NT_ROW(2), NULL, NULL, NT_ROW(3), NULL, NULL, NT_ROW(4), NULL, NULL};
+NTS(2)
+NTS(3)
+NTS(4)
+static const st_skinny_nt_fn nt[] = {NT_ROW(1), nt_1_7, nt_1_8, NT_ROW(2), NULL, NULL,
+                                     NT_ROW(3), NULL,   NULL,   NT_ROW(4), NULL, NULL};
 #else
-    NTS(2) static const st_skinny_nt_fn nt[] = {NT_ROW(1), nt_1_7, nt_1_8, NT_ROW(2), NULL, NULL};
+NTS(2) static const st_skinny_nt_fn nt[] = {NT_ROW(1), nt_1_7, nt_1_8, NT_ROW(2), NULL, NULL};
 #endif
 
 static void reduce(int64_t n, const void *part, void *s, int64_t stride)

@@ -262,9 +262,9 @@ static void any_number_of_threads(void **state)
         test_ok(h, strata_set_parallel_for(h, one_after_the_other, NULL, 3));
         for (int packed = 0; packed < 2; packed++) {
             test_array_set(&x.got, NAN);
-            test_check(run_plan(&x, packed                                 ? "gemm_f32f32f32_4x8_portable"
+            test_check(run_plan(&x, packed                                   ? "gemm_f32f32f32_4x8_portable"
                                     : h->cpu->isa & ST_ISA_AVX512 && (s & 1) ? "gemm_f32f32f32_6x64_avx512"
-                                                                           : NULL),
+                                                                             : NULL),
                        " ");
             if (!packed)
                 test_check(!memcmp(first, x.got.t.data, bytes), "the caller's threads give other bits");
