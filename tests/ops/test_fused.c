@@ -308,7 +308,6 @@ static void layer_norm(void **s)
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 16; i++) x[i] = (float)(mean[k] + i * 1e-3);
         test_ok(h, RUN(program, 0, {"x", X}, {"y", Y}));
-        if (k == 2) continue; /* test_public_cases.c follows this one */
         test_close(y[0], first[k], 2e-3, "first, mean %g", mean[k]);
         test_close(y[15], last[k], 2e-3, "last, mean %g", mean[k]);
     }
