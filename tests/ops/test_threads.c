@@ -42,9 +42,9 @@ static void backwards(void *user, int n, void (*body)(void *, int), void *x)
 /* Work that starts the team, or finds it parked; what follows then meets it hot. */
 static void warm_team(int threads)
 {
+    const int64_t n = TEST_UNDER_TSAN ? 200 : 600;
     test_ok(h, strata_set_threads(h, threads));
-    test_ok(h, strata_gemm(h, STRATA_ONE, f32(a, 600, 600), f32(b, 600, 600), STRATA_ZERO, f32(c, 600, 600),
-                           NULL));
+    test_ok(h, strata_gemm(h, STRATA_ONE, f32(a, n, n), f32(b, n, n), STRATA_ZERO, f32(c, n, n), NULL));
 }
 
 /* A handle of its own for each number of threads, so that each chooses its plans anew: the choice may not depend on the number either. */
@@ -93,7 +93,7 @@ static void sweep_of_products(void **state)
     static float by_plan[FLOATS], by_call[FLOATS];
     fill_arrays();
     warm_team(3);
-    for (int round = 0; round < test_rounds(150); round++) {
+    for (int round = 0; round < test_rounds(TEST_UNDER_TSAN ? 10 : 150); round++) {
         int64_t m = some_size(&r), n = some_size(&r), k = some_size(&r);
         strata_tensor A = test_chance(&r, 0.5) ? f32(a, m, k) : strata_transpose(f32(a, k, m)),
                       B = test_chance(&r, 0.5) ? f32(b, k, n) : strata_transpose(f32(b, n, k));
@@ -130,7 +130,7 @@ static void sweep_of_convolutions(void **state)
     static float one_thread[FLOATS];
     fill_arrays();
     warm_team(3);
-    for (int round = 0; round < test_rounds(60); round++) {
+    for (int round = 0; round < test_rounds(TEST_UNDER_TSAN ? 5 : 60); round++) {
         int64_t n = test_int(&r, 1, 8), ci = test_int(&r, 1, 48), co = test_int(&r, 1, 48),
                 side = test_int(&r, 4, 24), q = test_int(&r, 0, 1) * 2 + 1;
         strata_conv o = {.pad = {q / 2, q / 2}, .stride = {test_int(&r, 1, 2), 1}};
