@@ -84,26 +84,25 @@ static const st_small_kernel *const direct[2][ST_LEVELS] = {{&st_kernel_gemm_f32
 enum { DIRECT_MOST = 1 << 20, TURN_BYTES = 1 << 16 };
 
 ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n,
-                            const st_small_shape *shape, const char *a, const char *b, char *c, double alpha,
+                            st_small_shape *const s, const char *a, const char *b, char *c, double alpha,
                             double beta)
 {
     const st_small_width *w = width_for(kr, n);
-    st_small_shape s = *shape;
     for (int64_t j = 0; j < n;) {
         const int nv = next_vectors(w, (n - j + w->vl - 1) / w->vl, false);
         const int64_t cols = st_min64(n - j, (int64_t)nv * w->vl);
-        s.last = cols - (int64_t)(nv - 1) * w->vl;
-        const bool masked = s.last != w->vl;
+        s->last = cols - (int64_t)(nv - 1) * w->vl;
+        const bool masked = s->last != w->vl;
         const char *pa = a;
         char *pc = c + j * es;
         const int64_t h = tile_height(w, nv, m);
-        s.tiles = h == m ? 1 : (uint32_t)m / (uint32_t)h;
-        kernel_of(w, masked, nv, h)(&s, pa, b + j * es, pc, alpha, beta);
-        const int64_t done = h * s.tiles;
+        s->tiles = h == m ? 1 : (uint32_t)m / (uint32_t)h;
+        kernel_of(w, masked, nv, h)(s, pa, b + j * es, pc, alpha, beta);
+        const int64_t done = h * s->tiles;
         if (done < m) {
-            s.tiles = 1;
-            kernel_of(w, masked, nv, m - done)(&s, pa + done * s.ars * es, b + j * es, pc + done * s.crs * es,
-                                               alpha, beta);
+            s->tiles = 1;
+            kernel_of(w, masked, nv, m - done)(s, pa + done * s->ars * es, b + j * es,
+                                               pc + done * s->crs * es, alpha, beta);
         }
         j += cols;
     }
