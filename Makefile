@@ -66,6 +66,8 @@ conformance: build
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@[ "$$(id -u)" -ne 0 ] || ldconfig 2>/dev/null || true
+	@echo "installed to $(PREFIX); if a program does not find libstrata.so.0, name $(PREFIX)/lib* in LD_LIBRARY_PATH or /etc/ld.so.conf.d"
 
 bundle: build
 	@tools/bundle $(BUILD) dist/strata

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -100,6 +101,11 @@ int weights_save(net *n, const char *path, char *why, size_t size)
 {
     block b = {0};
     char beside[4096];
+    struct stat there;
+    if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
+        snprintf(why, size, "%s: is not a regular file; weights replace files only", path);
+        return -1;
+    }
     int r = build(n, &b, why, size);
     if (!r && snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
         snprintf(why, size, "%s: the path is too long", path);

@@ -267,10 +267,14 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     strata_status s;
     if (!o) o = &no_options;
     if ((s = check(h, who, A, B, C, o, !plan))) return s;
-    double va, vb, im;
-    if (!st_scalar_value(&h->err, who, "alpha", *alpha, &va, &im) ||
-        !st_scalar_value(&h->err, who, "beta", *beta, &vb, &im))
+    double va, vb, ima, imb;
+    if (!st_scalar_value(&h->err, who, "alpha", *alpha, &va, &ima) ||
+        !st_scalar_value(&h->err, who, "beta", *beta, &vb, &imb))
         return h->err.status;
+    if (ima != 0 || imb != 0)
+        return st_fail(&h->err, STRATA_ERROR_TYPE,
+                       "%s: %s has the imaginary part %g, but the matrices are real", who,
+                       ima != 0 ? "alpha" : "beta", ima != 0 ? ima : imb);
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
     describe(A, B, C, &c);
@@ -318,7 +322,8 @@ ST_INLINE bool plainly_fine(const strata_tensor *A, const strata_tensor *B, cons
 strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
                           strata_scalar beta, strata_tensor C, const strata_gemm_options *o)
 {
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr) &&
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr && !alpha.type &&
+                  !beta.type && alpha.im == 0 && beta.im == 0) &&
         plainly_fine(&A, &B, &C) && !atomic_load_explicit(&st_trace_on, memory_order_relaxed)) {
         if (C.type == STRATA_F32 &&
             st_tile_gemm_small_f32(C.dim[0], C.dim[1], A.dim[1], (float)alpha.re, A.data, A.stride[0],

@@ -182,6 +182,11 @@ static strata_status epilogue(strata_handle *h, st_conv *c)
         bool fits = t->rank <= 4;
         if (!used_as(c->epilogue, o->name, "")) { /* the parser will know the name that was meant */
             fits = false;
+        } else if (used_as(c->epilogue, o->name, "[m]")) {
+            return st_fail(
+                &h->err, STRATA_ERROR_SHAPE,
+                "%s: the epilogue writes %s[m]; a convolution has no rows, only channels: write %s[n]",
+                c->who, o->name, o->name);
         } else if (used_as(c->epilogue, o->name, "[n]")) {
             if (t->rank != 1 || t->dim[0] != c->o)
                 return st_fail(&h->err, STRATA_ERROR_SHAPE,

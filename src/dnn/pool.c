@@ -122,6 +122,11 @@ strata_status strata_pool_forward(strata_handle *h, const strata_pool *o, strata
     static const char who[] = "strata_pool_forward";
     strata_status s = st_handle_check(h, who);
     if (s) return s;
+    if (o && o->accumulate)
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: accumulate is for strata_pool_backward", who);
+    if (o && o->kind != STRATA_POOL_MAX && st_dnn_present(&argmax))
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: an average has no argmax; leave that tensor zero",
+                       who);
     const bool arg = st_dnn_present(&argmax) && (!o || o->kind == STRATA_POOL_MAX);
     st_pool_problem p;
     if ((s = st_dnn_check(h, who, (st_dnn_arg[]){{"x", &x, .output = false}, {"y", &y, .output = true}}, 2,

@@ -280,10 +280,25 @@ strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_
     return s;
 }
 
-static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan *p, void *const data[])
+/* Position of the first operand that lacks an address and needs one; -1 when all have theirs, or when there is nothing to compute. */
+ST_INLINE int missing_operand(const strata_plan *p, void *const data[], const strata_run *r)
+{
+    for (int i = 0; i < p->operands; i++)
+        if (ST_UNLIKELY(!data[i]) && p->flops > 0 && !(p->may_miss && p->may_miss(p, r, i))) return i;
+    return -1;
+}
+
+static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan *p, void *const data[],
+                                             const strata_run *r)
 {
     strata_status s = st_handle_check(h, "strata_plan_run");
     if (s) return s;
+    int missing = p && data ? missing_operand(p, data, r) : -1;
+    if (missing >= 0)
+        return st_fail(
+            &h->err, STRATA_ERROR_ARGUMENT,
+            "strata_plan_run: data[%d] is NULL; the plan (%s) takes %d addresses, in the order of its maker",
+            missing, p->title, p->operands);
     return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_plan_run: %s",
                    !p      ? "the plan is NULL"
                    : !data ? "data is NULL; give the addresses of the operands, in the order in which the "
@@ -294,9 +309,10 @@ static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan
 strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
 {
     if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data) &&
-        ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])))
+        ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])) &&
+        ST_LIKELY(missing_operand(p, data, r) < 0))
         return p->run(h, p, data, r);
-    return run_refused(h, p, data);
+    return run_refused(h, p, data, r);
 }
 
 size_t strata_plan_workspace(const strata_plan *p) { return p ? p->workspace : 0; }

@@ -47,7 +47,9 @@ void st_plan_register(const st_provider *p); /* idempotent; order of registratio
 struct strata_plan {
     strata_status (*run)(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r);
     void (*destroy)(strata_plan *p); /* frees what the provider's fields own, not the plan; may be NULL */
-    size_t workspace;                /* bytes that run needs */
+    bool (*may_miss)(const strata_plan *p, const strata_run *r,
+                     int operand); /* this one's address may be NULL in this run; NULL: never */
+    size_t workspace;              /* bytes that run needs */
     size_t scratch; /* of these, bytes that the workspace limit does not mean (the plan layer fills it in) */
     atomic_int refs;
     int operands; /* length of data[] */

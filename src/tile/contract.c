@@ -121,6 +121,18 @@ static strata_status check_epilogue(strata_handle *h, const st_problem *pr, cons
     return STRATA_OK;
 }
 
+/* alpha = 0: A and B are not read, so they need no address. */
+static bool may_miss(const strata_plan *plan, const strata_run *r, int operand)
+{
+    const st_contract_plan *p = (const st_contract_plan *)plan;
+    double alpha = p->alpha;
+    if (r && r->alpha && r->alpha->ptr)
+        st_load_f64(r->alpha->type, r->alpha->ptr, &alpha);
+    else if (r && r->alpha)
+        alpha = r->alpha->re;
+    return operand < 2 && alpha == 0;
+}
+
 strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes,
                                    st_contract_plan **plan)
 {
@@ -129,6 +141,7 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     st_contract_plan *p = st_plan_new(bytes);
     if (!p) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", pr->who);
     p->base.destroy = st_contract_plan_destroy;
+    p->base.may_miss = may_miss;
     p->alpha = 1;
     p->problem = *c;
     if (pr->text) {
