@@ -30,6 +30,30 @@ strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, c
 /* Product of an axis list's lengths (1 for none). */
 int64_t st_axes_len(const st_axes *l);
 
+/* Offset in elements of index i of a list, in operand 'a', 'b' or 'c'. */
+ST_INLINE int64_t st_axis_stride(const st_axis *x, int which)
+{
+    return which == 'a' ? x->a : which == 'b' ? x->b : x->c;
+}
+ST_INLINE int64_t st_axes_offset(const st_axes *l, int which, int64_t i)
+{
+    if (l->count == 1) return i * st_axis_stride(&l->ax[0], which);
+    int64_t off = 0;
+    for (int d = (int)l->count - 1; d >= 0; d--) {
+        off += i % l->ax[d].len * st_axis_stride(&l->ax[d], which);
+        i /= l->ax[d].len;
+    }
+    return off;
+}
+/* Indices along every axis of the flattened index i. */
+ST_INLINE void st_axes_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
+{
+    for (int64_t d = l->count - 1; d >= 0; d--) {
+        idx[d] = i % l->ax[d].len;
+        i /= l->ax[d].len;
+    }
+}
+
 /* Floor of any method, for predictions: measured-once rates of this processor in flops and bytes per microsecond. */
 double st_contract_peak(const st_cpu *cpu, int type); /* flops per microsecond and core */
 #define ST_CONTRACT_BYTES_PER_US 20000.0              /* memory, one core: a low estimate */

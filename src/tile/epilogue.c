@@ -2,18 +2,10 @@
 /* epilogue.c - a rectangle of C is cut where its innermost m or n axis ends; each piece has plain strides in every operand and is one call of the
  * expression's vector code, along whichever side C is contiguous. */
 #include "tile/epilogue.h"
+#include "tile/contract.h"
 #include <string.h>
 
 size_t st_epilogue_scratch(const st_expr *x) { return x ? (st_expr_scratch(x) + 63) / 64 * 64 : 0; }
-
-/* Indices of the flattened position i along every axis of the list. */
-static void split(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
-{
-    for (int64_t d = l->count - 1; d >= 0; d--) {
-        idx[d] = i % l->ax[d].len;
-        i /= l->ax[d].len;
-    }
-}
 
 static int64_t dot(const int64_t *idx, const int64_t *stride, int64_t n)
 {
@@ -78,14 +70,14 @@ void st_epilogue_run(const st_expr *x, const st_contract *c, void *const data[],
 {
     st_piece p;
     memset(&p, 0, sizeof p);
-    split(&c->batch, g, p.gi);
+    st_axes_index(&c->batch, g, p.gi);
     for (int64_t i = 0; i < rows; i += p.rows) {
-        split(&c->m, m0 + i, p.mi);
+        st_axes_index(&c->m, m0 + i, p.mi);
         p.rows = c->m.count ? st_min64(rows - i, c->m.ax[c->m.count - 1].len - p.mi[c->m.count - 1]) : rows;
         p.row = i;
         p.m0 = m0 + i;
         for (int64_t j = 0; j < cols; j += p.cols) {
-            split(&c->n, n0 + j, p.ni);
+            st_axes_index(&c->n, n0 + j, p.ni);
             p.cols =
                 c->n.count ? st_min64(cols - j, c->n.ax[c->n.count - 1].len - p.ni[c->n.count - 1]) : cols;
             p.col = j;

@@ -23,21 +23,6 @@ typedef struct st_gemm {
 /* True, or false with the rule that refuses in `why`. */
 bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char *why, size_t n);
 
-/* Offset in elements of index i of a list, in operand 'a', 'b' or 'c'. */
-ST_INLINE int64_t st_axis_stride(const st_axis *x, int which)
-{
-    return which == 'a' ? x->a : which == 'b' ? x->b : x->c;
-}
-ST_INLINE int64_t st_axes_offset(const st_axes *l, int which, int64_t i)
-{
-    if (l->count == 1) return i * st_axis_stride(&l->ax[0], which);
-    int64_t off = 0;
-    for (int d = (int)l->count - 1; d >= 0; d--) {
-        off += i % l->ax[d].len * st_axis_stride(&l->ax[d], which);
-        i /= l->ax[d].len;
-    }
-    return off;
-}
 /* Stride of the innermost axis (0 for an empty list), and how many indices from i on it goes on with that stride. */
 ST_INLINE int64_t st_axes_inner(const st_axes *l, int which)
 {

@@ -55,11 +55,13 @@ static void row_task(void *arg, int64_t i, int worker)
     const st_contract *c = &p->c;
     const int64_t m = i % p->M, g = i / p->M;
     int64_t mi[ST_AXES] = {0}, start[3];
-    st_win_index(&c->m, m, mi);
-    for (int o = 0; o < 3; o++) start[o] = st_win_offset(&c->batch, o, g) + st_win_offset(&c->m, o, m);
+    st_axes_index(&c->m, m, mi);
+    for (int o = 0; o < 3; o++)
+        start[o] = st_axes_offset(&c->batch, "abc"[o], g) + st_axes_offset(&c->m, "abc"[o], m);
     for (int64_t n = 0; n < p->N; n++) {
-        const int64_t at = start[2] + st_win_offset(&c->n, 2, n);
-        const int64_t a = start[0] + st_win_offset(&c->n, 0, n), b = start[1] + st_win_offset(&c->n, 1, n);
+        const int64_t at = start[2] + st_axes_offset(&c->n, 'c', n);
+        const int64_t a = start[0] + st_axes_offset(&c->n, 'a', n),
+                      b = start[1] + st_axes_offset(&c->n, 'b', n);
         double v = j->alpha * sum(c, j->data, a, b, mi, p->K);
         if (j->beta != 0) v += j->beta * load(c->tc, j->data[2], at);
         if (c->tc == STRATA_F32)

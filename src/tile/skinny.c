@@ -230,17 +230,6 @@ static void scale_only(const st_skinny_plan *p, char *c, char *s, int64_t size, 
         finish_double(p, (const double *)(const void *)s, (double *)(void *)c, 0, beta, 0, p->s.n);
 }
 
-static int64_t batch_offset(const st_axes *l, int64_t g, int which)
-{
-    int64_t off = 0;
-    for (int64_t d = l->count - 1; d >= 0; d--) {
-        const st_axis *x = &l->ax[d];
-        off += g % x->len * (which == 0 ? x->a : which == 1 ? x->b : x->c);
-        g /= x->len;
-    }
-    return off;
-}
-
 static const char *prepare_a(const st_skinny_plan *p, const char *a, char *room, int64_t size, int64_t *lda)
 {
     const st_skinny_shape *s = &p->s;
@@ -270,12 +259,12 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (!ws) return h->err.status;
     int threads = 1;
     for (int64_t g = 0; g < batch; g++) {
-        const char *a =
-            (const char *)data[p->s.swap ? 1 : 0] + batch_offset(&c->batch, g, p->s.swap ? 1 : 0) * size;
-        const char *b =
-            (const char *)data[p->s.swap ? 0 : 1] + batch_offset(&c->batch, g, p->s.swap ? 0 : 1) * size;
+        const char *a = (const char *)data[p->s.swap ? 1 : 0] +
+                        st_axes_offset(&c->batch, p->s.swap ? 'b' : 'a', g) * size;
+        const char *b = (const char *)data[p->s.swap ? 0 : 1] +
+                        st_axes_offset(&c->batch, p->s.swap ? 'a' : 'b', g) * size;
         st_skinny_run job = {{p, NULL, b, 0, ws + p->a_bytes, size},
-                             (char *)data[2] + batch_offset(&c->batch, g, 2) * size,
+                             (char *)data[2] + st_axes_offset(&c->batch, 'c', g) * size,
                              alpha,
                              beta};
         if (alpha == 0 || p->s.k == 0) {

@@ -79,10 +79,6 @@ typedef struct st_win_plan {
 void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base, int64_t l0, int64_t lanes,
                  int64_t s0, int64_t steps, void *dst, int64_t pitch, int64_t width);
 
-/* Offset in elements of index i of an axis list in operand `which` (0 A, 1 B, 2 C). */
-int64_t st_win_offset(const st_axes *l, int which, int64_t i);
-void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES]);
-
 /* C (+)= a finished tile: rows r0.. of `rows_are_m ? m : n`, columns c0.. of the other, tile[row * pitch + col]. */
 void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *tile, int64_t pitch,
                     int64_t r0, int64_t rows, int64_t c0, int64_t cols, double alpha, double beta);

@@ -4,25 +4,6 @@
 #include "tile/epilogue.h"
 #include <stdlib.h>
 
-void st_win_index(const st_axes *l, int64_t i, int64_t idx[ST_AXES])
-{
-    for (int64_t d = l->count - 1; d >= 0; d--) {
-        idx[d] = i % l->ax[d].len;
-        i /= l->ax[d].len;
-    }
-}
-
-int64_t st_win_offset(const st_axes *l, int which, int64_t i)
-{
-    int64_t off = 0;
-    for (int64_t d = l->count - 1; d >= 0; d--) {
-        const st_axis *x = &l->ax[d];
-        off += i % x->len * (which == 0 ? x->a : which == 1 ? x->b : x->c);
-        i /= x->len;
-    }
-    return off;
-}
-
 void st_win_block(const st_win_plan *p, int64_t total, int64_t j, int64_t *first, int64_t *count, int *vecs)
 {
     const int64_t vl = p->kernel->vl, all = st_ceil_div(total, vl), each = all / p->blocks,
@@ -71,10 +52,10 @@ void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *
     int64_t ro[64], co[64];
     for (int64_t y = 0; y < rows; y += 64) {
         const int64_t nr = st_min64(64, rows - y);
-        for (int64_t i = 0; i < nr; i++) ro[i] = st_win_offset(rl, 2, r0 + y + i);
+        for (int64_t i = 0; i < nr; i++) ro[i] = st_axes_offset(rl, 'c', r0 + y + i);
         for (int64_t x = 0; x < cols; x += 64) {
             const int64_t nc = st_min64(64, cols - x);
-            for (int64_t i = 0; i < nc; i++) co[i] = st_win_offset(cl, 2, c0 + x + i);
+            for (int64_t i = 0; i < nc; i++) co[i] = st_axes_offset(cl, 'c', c0 + x + i);
             const char *t = (const char *)tile + (y * pitch + x) * p->es;
             if (p->es == 4)
                 scatter_float(c, (const float *)t, pitch, ro, nr, co, nc, (float)alpha, (float)beta);
@@ -96,7 +77,7 @@ void st_win_beta_only(const st_win_plan *p, void *const data[], double beta, voi
 {
     static const double zeros[64] = {0};
     for (int64_t g = 0; g < p->G; g++) {
-        char *c = (char *)data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
+        char *c = (char *)data[2] + st_axes_offset(&p->c.batch, 'c', g) * p->es;
         for (int64_t n = 0; n < p->N; n += 64)
             st_win_scatter(p, true, c, zeros, 0, 0, p->M, n, st_min64(64, p->N - n), 0, beta);
         st_win_epilogue(p, data, g, 0, p->M, 0, p->N, scratch);
@@ -115,7 +96,7 @@ strata_status st_win_tap_tables(strata_handle *h, st_win_plan *p)
                        (long long)p->taps);
     for (int64_t t = 0; t < p->taps; t++) {
         int64_t idx[ST_AXES] = {0};
-        st_win_index(&c->k, t * p->inner, idx);
+        st_axes_index(&c->k, t * p->inner, idx);
         for (int64_t d = 0; d < c->k.count; d++) p->tap_a[t] += idx[d] * c->k.ax[d].a;
         for (int64_t b = 0; b < c->bounds; b++) {
             const int64_t x = c->bound[b].k >= 0 ? c->bound[b].ik * idx[c->bound[b].k] : 0;
@@ -133,7 +114,7 @@ void st_win_place(const st_win_plan *p, int64_t m0, int64_t count, st_win_pixels
     const st_axes *m = &p->c.m;
     const int64_t last = m->count - 1;
     int64_t idx[ST_AXES] = {0};
-    st_win_index(m, m0, idx);
+    st_axes_index(m, m0, idx);
     for (int64_t i = 0; i < count;) {
         int64_t a = 0, c = 0, at[ST_BOUNDS] = {0}, step[ST_BOUNDS] = {0};
         for (int64_t d = 0; d <= last; d++) {

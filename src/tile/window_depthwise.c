@@ -31,7 +31,7 @@ static void gather_weights(const st_win_plan *p, const char *b, char *to)
 {
     const int64_t step = p->c.batch.ax[0].b;
     for (int64_t t = 0; t < p->K; t++) {
-        const int64_t off = st_win_offset(&p->c.k, 1, t);
+        const int64_t off = st_axes_offset(&p->c.k, 'b', t);
         if (p->es == 4)
             for (int64_t g = 0; g < p->G; g++)
                 ((float *)to)[t * p->G + g] = ((const float *)b)[off + g * step];

@@ -81,7 +81,7 @@ static void pack_task(void *arg, int64_t i, int worker)
     int vecs;
     st_win_block(p, p->N, block, &n0, &count, &vecs);
     const int64_t k0 = slab * PACK_STEPS, k1 = st_min64(p->K, k0 + PACK_STEPS);
-    const char *b = (const char *)j->data[1] + st_win_offset(&p->c.batch, 1, g) * p->es;
+    const char *b = (const char *)j->data[1] + st_axes_offset(&p->c.batch, 'b', g) * p->es;
     char *dst = j->panels + (((g * p->blocks + block) * p->K + k0) * p->width) * p->es;
     st_win_pack(&p->source, p->kernel->turn, b, n0, count, k0, k1 - k0, dst, p->width, vecs * p->kernel->vl);
 }
@@ -130,11 +130,11 @@ static void direct_task(void *arg, int64_t i, int worker)
     st_win_block(p, p->N, block, &n0, &cols, &vecs);
     st_win_pixels x;
     st_win_place(p, m0, count, &x);
-    const char *a = (const char *)j->data[0] + st_win_offset(&p->c.batch, 0, g) * p->es;
-    char *cg = (char *)j->data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
+    const char *a = (const char *)j->data[0] + st_axes_offset(&p->c.batch, 'a', g) * p->es;
+    char *cg = (char *)j->data[2] + st_axes_offset(&p->c.batch, 'c', g) * p->es;
     const bool wide = p->c.n.count == 0 || (p->c.n.count == 1 && p->c.n.ax[0].c == 1);
     const int64_t tiles = st_ceil_div(count, kn->rows[vecs]);
-    const int64_t nc = st_win_offset(&p->c.n, 2, n0);
+    const int64_t nc = st_axes_offset(&p->c.n, 'c', n0);
     st_conv_call q = {.ks = p->ks, .ldb = p->width, .last = cols - (vecs - 1) * (int64_t)kn->vl};
     for (int64_t part = 0; part < p->kparts; part++) {
         int64_t k0, k1;

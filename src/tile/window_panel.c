@@ -48,7 +48,7 @@ static int64_t row_runs(const st_win_plan *p, int64_t k0, int64_t k1, st_conv_ru
                   ks = last < 0 ? 1 : k->ax[last].b;
     int64_t n = 0;
     for (int64_t x = k0; x < k1;) {
-        const int64_t a = st_win_offset(k, 1, x), len = st_min64(inner - x % inner, k1 - x);
+        const int64_t a = st_axes_offset(k, 'b', x), len = st_min64(inner - x % inner, k1 - x);
         if (n && run[n - 1].a + run[n - 1].len * ks == a)
             run[n - 1].len += len;
         else
@@ -75,14 +75,14 @@ static void panel_task(void *arg, int64_t i, int worker)
     int64_t c0, cols;
     int vecs;
     st_win_block(p, p->M, block, &c0, &cols, &vecs);
-    const char *a = (const char *)j->data[0] + st_win_offset(&p->c.batch, 0, g) * p->es;
-    const char *b = (const char *)j->data[1] + st_win_offset(&p->c.batch, 1, g) * p->es;
-    char *c = (char *)j->data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
+    const char *a = (const char *)j->data[0] + st_axes_offset(&p->c.batch, 'a', g) * p->es;
+    const char *b = (const char *)j->data[1] + st_axes_offset(&p->c.batch, 'b', g) * p->es;
+    char *c = (char *)j->data[2] + st_axes_offset(&p->c.batch, 'c', g) * p->es;
     /* C directly: columns side by side, rows evenly apart */
     const st_axes *m = &p->c.m, *n = &p->c.n;
-    const int64_t first = st_win_offset(m, 2, c0);
+    const int64_t first = st_axes_offset(m, 'c', c0);
     bool direct = n->count <= 1 && (m->count == 0 || m->ax[m->count - 1].c == 1);
-    for (int64_t x = 1; x < cols && direct; x++) direct = st_win_offset(m, 2, c0 + x) == first + x;
+    for (int64_t x = 1; x < cols && direct; x++) direct = st_axes_offset(m, 'c', c0 + x) == first + x;
     const int64_t last = p->c.k.count - 1;
     st_conv_call q = {.ks = last < 0 ? 1 : p->c.k.ax[last].b, .ldb = p->width, .b = panel, .run = runs};
     q.last = cols - (vecs - 1) * (int64_t)kn->vl;
@@ -97,9 +97,10 @@ static void panel_task(void *arg, int64_t i, int worker)
         for (int64_t t = 0, e = 0; t < tiles; t++) {
             const int64_t mr = rows / tiles + (t < rows % tiles);
             const void *row[ST_CONV_ROWS];
-            for (int64_t r = 0; r < mr; r++) row[r] = b + st_win_offset(n, 1, r0 + e + r) * p->es;
+            for (int64_t r = 0; r < mr; r++) row[r] = b + st_axes_offset(n, 'b', r0 + e + r) * p->es;
             q.rows = row;
-            q.c = direct ? c + (first + st_win_offset(n, 2, r0 + e)) * p->es : buffer + e * p->width * p->es;
+            q.c =
+                direct ? c + (first + st_axes_offset(n, 'c', r0 + e)) * p->es : buffer + e * p->width * p->es;
             q.ldc = direct ? (n->count ? n->ax[0].c : 0) : p->width;
             kn->fn[0][vecs][mr](&q);
             e += mr;

@@ -76,10 +76,10 @@ static int64_t tap_runs(const st_win_plan *p, int64_t outer, int64_t k0, int64_t
     const st_contract *c = &p->c;
     const int64_t last = c->k.count - 1, ldb = p->b_in_place ? p->run_b : p->width;
     int64_t at[ST_BOUNDS] = {0}, mi[ST_AXES] = {0}, ki[ST_AXES] = {0}, n = 0;
-    st_win_index(&c->m, outer * p->free_rows, mi);
+    st_axes_index(&c->m, outer * p->free_rows, mi);
     for (int64_t b = 0; b < c->bounds; b++)
         at[b] = c->bound[b].offset + (c->bound[b].m >= 0 ? c->bound[b].im * mi[c->bound[b].m] : 0);
-    st_win_index(&c->k, k0, ki);
+    st_axes_index(&c->k, k0, ki);
     for (int64_t k = k0; k < k1;) {
         const int64_t from = ki[last], len = st_min64(p->run_len - from, k1 - k);
         int64_t a = from * p->run_a, bo = from * p->run_b, lo = 0, hi = len;
@@ -126,8 +126,8 @@ static void sum_span(const taps_job *j, const taps_span *s, bool add)
     int64_t n0, cols;
     int vecs;
     st_win_block(p, p->N, s->block, &n0, &cols, &vecs);
-    const char *a = (const char *)j->data[0] + st_win_offset(&p->c.batch, 0, s->g) * p->es;
-    const char *b = (const char *)j->data[1] + st_win_offset(&p->c.batch, 1, s->g) * p->es;
+    const char *a = (const char *)j->data[0] + st_axes_offset(&p->c.batch, 'a', s->g) * p->es;
+    const char *b = (const char *)j->data[1] + st_axes_offset(&p->c.batch, 'b', s->g) * p->es;
     const int64_t wide = p->width / kn->vl, per_tap = st_ceil_div(p->free_rows, kn->rows[wide]);
     st_conv_call q = {.ks = p->run_a,
                       .ldb = p->b_in_place ? p->run_b : p->width,
@@ -150,7 +150,7 @@ static void sum_span(const taps_job *j, const taps_span *s, bool add)
         const int64_t r =
             tap * p->free_rows + f * (p->free_rows / per_tap) + st_min64(f, p->free_rows % per_tap);
         const void *row[ST_CONV_ROWS];
-        for (int64_t e = 0; e < mr; e++) row[e] = a + st_win_offset(&p->c.m, 0, r + e) * p->es;
+        for (int64_t e = 0; e < mr; e++) row[e] = a + st_axes_offset(&p->c.m, 'a', r + e) * p->es;
         q.rows = row;
         q.c = s->out + done * s->pitch * p->es;
         kn->fn[0][vecs][mr](&q);
@@ -202,7 +202,7 @@ static void rows_task(void *arg, int64_t i, int worker)
     int vecs;
     st_win_block(p, p->N, block, &n0, &cols, &vecs);
     const int64_t r0 = tile_row(p, s.t0), rows = (s.t1 == tiles ? p->M : tile_row(p, s.t1)) - r0;
-    char *c = (char *)j->data[2] + st_win_offset(&p->c.batch, 2, g) * p->es;
+    char *c = (char *)j->data[2] + st_axes_offset(&p->c.batch, 'c', g) * p->es;
     st_win_scatter(p, true, c, buffer, p->width, r0, rows, n0, cols, j->alpha, j->beta);
     st_win_epilogue(p, j->data, g, r0, rows, n0, cols, epilogue);
 }
@@ -252,7 +252,7 @@ static void reduce_task(void *arg, int64_t i, int worker)
         else
             add_double((double *)sum, (const double *)(sum + x * distance), rows * pitch);
     }
-    char *c = (char *)j->data[2] + st_win_offset(&p->c.batch, 2, g) * p->es, *buffer, *epilogue;
+    char *c = (char *)j->data[2] + st_axes_offset(&p->c.batch, 'c', g) * p->es, *buffer, *epilogue;
     taps_span s;
     split_scratch(j, worker, &s, &buffer, &epilogue);
     st_win_scatter(p, true, c, sum, pitch, r0, rows, 0, p->N, j->alpha, j->beta);

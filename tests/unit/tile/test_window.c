@@ -126,10 +126,10 @@ static double element(const st_contract *c, void *const data[], int64_t g, int64
     int64_t mi[ST_AXES] = {0}, ki[ST_AXES] = {0};
     double s = 0;
     *abs = 0, *terms = 0;
-    st_win_index(&c->m, m, mi);
+    st_axes_index(&c->m, m, mi);
     const int64_t K = st_axes_len(&c->k);
     for (int64_t k = 0; k < K; k++) {
-        st_win_index(&c->k, k, ki);
+        st_axes_index(&c->k, k, ki);
         bool in = true;
         for (int64_t b = 0; b < c->bounds; b++) {
             const st_bound *q = &c->bound[b];
@@ -139,9 +139,9 @@ static double element(const st_contract *c, void *const data[], int64_t g, int64
         }
         if (!in) continue;
         const int64_t a =
-            st_win_offset(&c->batch, 0, g) + st_win_offset(&c->m, 0, m) + st_win_offset(&c->k, 0, k);
+            st_axes_offset(&c->batch, 'a', g) + st_axes_offset(&c->m, 'a', m) + st_axes_offset(&c->k, 'a', k);
         const int64_t b =
-            st_win_offset(&c->batch, 1, g) + st_win_offset(&c->n, 1, n) + st_win_offset(&c->k, 1, k);
+            st_axes_offset(&c->batch, 'b', g) + st_axes_offset(&c->n, 'b', n) + st_axes_offset(&c->k, 'b', k);
         const double x = get(c->ta, data[0], a) * get(c->tb, data[1], b);
         s += x;
         *abs += fabs(x);
@@ -176,8 +176,8 @@ static void check(test_rng *r, const problem *p, const char *kernel, int *used)
         if (beta != 0)
             for (int64_t i = 0; i < M * N * G; i++) {
                 old[i] = test_real(r, -1, 1);
-                const int64_t at = st_win_offset(&c->batch, 2, i / (M * N)) +
-                                   st_win_offset(&c->m, 2, i / N % M) + st_win_offset(&c->n, 2, i % N);
+                const int64_t at = st_axes_offset(&c->batch, 'c', i / (M * N)) +
+                                   st_axes_offset(&c->m, 'c', i / N % M) + st_axes_offset(&c->n, 'c', i % N);
                 put(c->tc, data[2], at, old[i]);
                 old[i] = get(c->tc, data[2], at);
             }
@@ -190,8 +190,8 @@ static void check(test_rng *r, const problem *p, const char *kernel, int *used)
             double abs = 0, want = 0;
             int64_t terms = 0;
             if (alpha != 0) want = element(c, data, i / (M * N), i / N % M, i % N, &abs, &terms);
-            const int64_t at = st_win_offset(&c->batch, 2, i / (M * N)) + st_win_offset(&c->m, 2, i / N % M) +
-                               st_win_offset(&c->n, 2, i % N);
+            const int64_t at = st_axes_offset(&c->batch, 'c', i / (M * N)) +
+                               st_axes_offset(&c->m, 'c', i / N % M) + st_axes_offset(&c->n, 'c', i % N);
             test_close(get(c->tc, data[2], at), alpha * want + beta * old[i],
                        test_gamma(terms + 4, (strata_type)c->tc) * (fabs(alpha) * abs + fabs(beta * old[i])),
                        "element %lld", (long long)i);
@@ -255,7 +255,7 @@ static void test_simplify(void **state)
             int64_t terms;
             assert_true(element(&s, data, g, m, n, &abs, &terms) ==
                         element(&p.c, data, g, m, n, &abs, &terms));
-            assert_true(st_win_offset(&s.m, 2, m) == st_win_offset(&p.c.m, 2, m));
+            assert_true(st_axes_offset(&s.m, 'c', m) == st_axes_offset(&p.c.m, 'c', m));
         }
         free(v[0]);
         free(v[1]);
