@@ -72,6 +72,7 @@ void strata_plan_destroy(strata_plan *p)
     if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
     if (p->destroy) p->destroy(p);
     free(p->text);
+    free(p->extent);
     free(p);
 }
 
@@ -218,7 +219,7 @@ static int list_candidates(strata_handle *h, const st_problem *pr, st_candidate 
     h->parallel_for = NULL;
     for (int i = 0; i < providers; i++) {
         const st_provider *p = registry.provider[i];
-        if (p->op != pr->op || n == MAX_CANDIDATES) continue;
+        if (p->op != pr->op || p->where != (h->gpu ? ST_ON_CUDA : ST_ON_CPU) || n == MAX_CANDIDATES) continue;
         int k = p->enumerate(h, pr, c + n, MAX_CANDIDATES - n);
         for (int j = n; j < n + k; j++) c[j].provider = p;
         n += k;
@@ -267,6 +268,7 @@ strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_
     if (s == STRATA_OK) {
         strata_plan *p = *plan;
         p->op = pr->op;
+        p->where = best->provider->where;
         p->chosen = *best;
         snprintf(p->device, sizeof p->device, "%s", h->device);
         write_text(p, c, n, best);
@@ -311,7 +313,7 @@ strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *cons
     if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data) &&
         ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])) &&
         ST_LIKELY(missing_operand(p, data, r) < 0))
-        return p->run(h, p, data, r);
+        return st_plan_execute(h, p, data, r);
     return run_refused(h, p, data, r);
 }
 

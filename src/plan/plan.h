@@ -13,6 +13,9 @@
 /* kinds of problem; a provider serves one */
 typedef enum st_op { ST_OP_CONTRACT, ST_OP_POINTWISE, ST_OP_POOL, ST_OP_COUNT } st_op;
 
+/* devices that a provider's plans run on */
+typedef enum st_where { ST_ON_CPU, ST_ON_CUDA } st_where;
+
 typedef struct st_problem {
     st_op op;
     const char *who;  /* public function, for messages */
@@ -40,8 +43,15 @@ typedef struct st_provider {
     int (*enumerate)(strata_handle *h, const st_problem *p, st_candidate *out, int max);
     /* Makes the plan; *plan is then owned by the caller. Fields `candidate`, `op`, `problem` are filled in by the plan layer. */
     strata_status (*build)(strata_handle *h, const st_problem *p, const st_candidate *c, strata_plan **plan);
+    st_where where; /* only handles on such a device see it */
 } st_provider;
 void st_plan_register(const st_provider *p); /* idempotent; order of registration breaks ties */
+
+/* The bytes of an operand that a run may touch, relative to its address. */
+typedef struct st_extent {
+    int64_t lo, hi; /* [lo, hi); equal: none */
+    bool read, written;
+} st_extent;
 
 /* Every plan begins with this; providers append their own fields and allocate with st_plan_new. */
 struct strata_plan {
@@ -53,6 +63,9 @@ struct strata_plan {
     size_t scratch; /* of these, bytes that the workspace limit does not mean (the plan layer fills it in) */
     atomic_int refs;
     int operands; /* length of data[] */
+    st_extent *
+        extent; /* one an operand, freed with the plan; what staging copies. NULL: the plan cannot be staged */
+    st_where where;
     st_op op;
     char device[32];
     char title[200];     /* the problem in words: "gemm f32 512x128x256, A row, B col" (build fills it) */
@@ -64,6 +77,16 @@ void *st_plan_new(size_t bytes); /* zeroed, refs = 1 */
 
 /* Cached plan for the problem, borrowed: valid until the handle is destroyed or the plan is evicted (never during a call). */
 strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_plan **plan);
+strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *const data[],
+                                  const strata_run *r);
+/* Runs a plan for a public call: refuses a plan of another device; on a GPU checks that it reaches the operands, or, on a handle that stages ("auto"),
+ * copies host operands to the device and results back. Steps inside a plan call each other's `run` instead. */
+ST_INLINE strata_status st_plan_execute(strata_handle *h, const strata_plan *p, void *const data[],
+                                        const strata_run *r)
+{
+    if (ST_LIKELY(!h->gpu && p->where == ST_ON_CPU)) return p->run(h, p, data, r);
+    return st_plan_execute_gpu(h, p, data, r);
+}
 /* A new plan owned by the caller. choice may be NULL. */
 strata_status st_plan_make(strata_handle *h, const st_problem *p, const strata_choice *choice,
                            strata_plan **plan);

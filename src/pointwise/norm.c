@@ -561,7 +561,7 @@ static strata_status norm_run(strata_handle *h, const strata_plan *base, void *c
     return STRATA_OK;
 }
 
-static const st_provider norm_provider = {"norm", ST_OP_POINTWISE, norm_enumerate, norm_build};
+static const st_provider norm_provider = {"norm", ST_OP_POINTWISE, norm_enumerate, norm_build, ST_ON_CPU};
 
 int st_pw_norm_kernels(int i, strata_kernel_info *info)
 {
@@ -592,7 +592,7 @@ strata_status st_pw_norm(strata_handle *h, const char *who, const st_norm_proble
     strata_status s = st_plan_get(h, &pr, &plan);
     if (s) return s;
     const uint64_t t0 = st_trace_begin();
-    s = plan->run(h, plan, data, NULL);
+    s = st_plan_execute(h, plan, data, NULL);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "pointwise", plan->chosen.kernel, "%s, workspace %zu", plan->title, plan->workspace);
     return s;

@@ -286,7 +286,7 @@ static strata_status pool_build(strata_handle *h, const st_problem *pr, const st
     return STRATA_OK;
 }
 
-static const st_provider pool_provider = {"pool", ST_OP_POOL, pool_enumerate, pool_build};
+static const st_provider pool_provider = {"pool", ST_OP_POOL, pool_enumerate, pool_build, ST_ON_CPU};
 
 int st_pw_pool_kernels(int i, strata_kernel_info *info)
 {
@@ -319,7 +319,7 @@ strata_status st_pw_pool(strata_handle *h, const char *who, const st_pool_proble
     strata_status s = st_plan_get(h, &pr, &plan);
     if (s) return s;
     const uint64_t t0 = st_trace_begin();
-    s = plan->run(h, plan, data, NULL);
+    s = st_plan_execute(h, plan, data, NULL);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "pointwise", plan->chosen.kernel, "%s, workspace %zu", plan->title, plan->workspace);
     return s;

@@ -289,7 +289,8 @@ static strata_status program_run(strata_handle *h, const strata_plan *base, void
     return STRATA_OK;
 }
 
-static const st_provider program_provider = {"program", ST_OP_POINTWISE, program_enumerate, program_build};
+static const st_provider program_provider = {"program", ST_OP_POINTWISE, program_enumerate, program_build,
+                                             ST_ON_CPU};
 
 int st_pw_program_kernels(int i, strata_kernel_info *info)
 {
@@ -389,7 +390,7 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
     if (s) return s;
     if ((s = check_alias(h, who, &((const program_plan *)plan)->s, data))) return s;
     const uint64_t t0 = st_trace_begin();
-    s = plan->run(h, plan, data, NULL);
+    s = st_plan_execute(h, plan, data, NULL);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "pointwise", plan->chosen.kernel, "%s, workspace %zu", plan->title, plan->workspace);
     return s;

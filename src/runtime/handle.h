@@ -12,7 +12,9 @@ struct strata_handle {
     uint32_t magic;
     char device[32];
     const st_cpu *cpu;
-    int threads; /* what strata_set_threads asked, 0: the team's size */
+    const struct st_gpu *gpu; /* NULL on the CPU; runtime/gpu.h */
+    bool staging;             /* made as "auto" on a GPU: host operands are copied to the device and back */
+    int threads;              /* what strata_set_threads asked, 0: the team's size */
     strata_parallel_for parallel_for;
     void *parallel_user;
     int parallel_threads;

@@ -175,7 +175,7 @@ strata_status st_tile_contract(strata_handle *h, const char *who, const st_contr
     if (s) return s;
     strata_scalar va = strata_real(alpha), vb = strata_real(beta);
     strata_run r = {.alpha = &va, .beta = &vb};
-    return p->run(h, p, data, &r);
+    return st_plan_execute(h, p, data, &r);
 }
 
 strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,

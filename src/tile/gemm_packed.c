@@ -154,4 +154,4 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     return STRATA_OK;
 }
 
-const st_provider st_gemm_packed_provider = {"gemm_packed", ST_OP_CONTRACT, enumerate, build};
+const st_provider st_gemm_packed_provider = {"gemm_packed", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};

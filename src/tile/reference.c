@@ -148,7 +148,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     return STRATA_OK;
 }
 
-static const st_provider provider = {"reference", ST_OP_CONTRACT, enumerate, build};
+static const st_provider provider = {"reference", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};
 const int st_kernel_contract_any_reference_portable = 0; /* the row has no struct of its own */
 
 void st_reference_register(void) { st_plan_register(&provider); }

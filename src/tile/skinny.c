@@ -329,4 +329,4 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     return STRATA_OK;
 }
 
-const st_provider st_gemm_skinny_provider = {"gemm_skinny", ST_OP_CONTRACT, enumerate, build};
+const st_provider st_gemm_skinny_provider = {"gemm_skinny", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};

@@ -496,5 +496,5 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     return s;
 }
 
-static const st_provider provider = {"window", ST_OP_CONTRACT, enumerate, build};
+static const st_provider provider = {"window", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};
 void st_window_register(void) { st_plan_register(&provider); }
