@@ -103,9 +103,9 @@ static int another_op(strata_handle *handle, const st_problem *p, st_candidate *
     (void)p;
     return one(out, max, "pool_other", 0, 0, NULL);
 }
-static const st_provider providers[] = {{"fast", ST_OP_CONTRACT, fast, fake_build},
-                                        {"small", ST_OP_CONTRACT, small, fake_build},
-                                        {"reference", ST_OP_CONTRACT, reference, fake_build},
+static const st_provider providers[] = {{"fast", ST_OP_CONTRACT, fast, fake_build, ST_ON_CPU},
+                                        {"small", ST_OP_CONTRACT, small, fake_build, ST_ON_CPU},
+                                        {"reference", ST_OP_CONTRACT, reference, fake_build, ST_ON_CPU},
                                         {"other", ST_OP_POOL, another_op, fake_build}};
 
 static problem data;
