@@ -106,7 +106,7 @@ static int another_op(strata_handle *handle, const st_problem *p, st_candidate *
 static const st_provider providers[] = {{"fast", ST_OP_CONTRACT, fast, fake_build, ST_ON_CPU},
                                         {"small", ST_OP_CONTRACT, small, fake_build, ST_ON_CPU},
                                         {"reference", ST_OP_CONTRACT, reference, fake_build, ST_ON_CPU},
-                                        {"other", ST_OP_POOL, another_op, fake_build}};
+                                        {"other", ST_OP_POOL, another_op, fake_build, ST_ON_CPU}};
 
 static problem data;
 static st_problem describe(int64_t n, int factor, int allow, const char *text)
