@@ -24,7 +24,7 @@ static const char *const class_name[NET_CLASSES] = {"T-shirt", "trousers",  "pul
                                                     "handbag", "ankle boot"};
 
 typedef struct options {
-    const char *data, *weights;
+    const char *data, *weights, *device;
     int epochs, threads;
     bool quick;
 } options;
@@ -34,6 +34,7 @@ static const char help[] =
     "  --data DIR      folder of the pictures (default /usr/share/datasets/fashion-mnist)\n"
     "  --weights FILE  where the trained weights go (default fashion.weights)\n"
     "  --epochs N      times through the 60000 pictures (default 3)\n"
+    "  --device NAME   cpu, cuda:0, or auto for the best there is (default)\n"
     "  --threads N     threads to use (default: all that this process may use)\n"
     "  --quick         40 batches and 1000 test pictures, to see that everything works\n"
     "exit codes: 0 done, 1 failed, 2 wrong usage, 3 no data, 4 bad data or weights, 5 less than 90 % "
@@ -50,18 +51,20 @@ static long whole(const char *option, const char *text, long low, long high)
 
 static options read_options(int argc, char **argv)
 {
-    static const struct option known[] = {{"data", required_argument, NULL, 'd'},
-                                          {"weights", required_argument, NULL, 'w'},
-                                          {"epochs", required_argument, NULL, 'e'},
-                                          {"threads", required_argument, NULL, 't'},
-                                          {"quick", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    options o = {.data = "/usr/share/datasets/fashion-mnist", .weights = "fashion.weights", .epochs = 3};
+    static const struct option known[] = {
+        {"data", required_argument, NULL, 'd'},   {"weights", required_argument, NULL, 'w'},
+        {"epochs", required_argument, NULL, 'e'}, {"threads", required_argument, NULL, 't'},
+        {"device", required_argument, NULL, 'D'}, {"quick", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    options o = {.data = "/usr/share/datasets/fashion-mnist",
+                 .weights = "fashion.weights",
+                 .device = "auto",
+                 .epochs = 3};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
         case 'd': o.data = optarg; break;
         case 'w': o.weights = optarg; break;
+        case 'D': o.device = optarg; break;
         case 'e': o.epochs = (int)whole("epochs", optarg, 1, 1000); break;
         case 't': o.threads = (int)whole("threads", optarg, 1, 4096); break;
         case 'q': o.quick = true; break;
@@ -278,7 +281,7 @@ static int save_and_reload(job *j, int *right)
         fprintf(stderr, "strata-demo: %s\n", why);
         return FAILED;
     }
-    net *fresh = net_create("auto", j->o->threads, BATCH, 2, why, sizeof why);
+    net *fresh = net_create(j->o->device, j->o->threads, BATCH, 2, why, sizeof why);
     if (!fresh) {
         fprintf(stderr, "strata-demo: %s\n", why);
         return FAILED;
@@ -342,7 +345,7 @@ static int run(job *j)
     int right, code = read_data(j->o, &j->train, &j->test);
     if (code) return code;
     j->order = malloc((size_t)j->train.count * sizeof *j->order);
-    j->n = net_create("auto", j->o->threads, BATCH, 1, why, sizeof why);
+    j->n = net_create(j->o->device, j->o->threads, BATCH, 1, why, sizeof why);
     if (!j->n || !j->order) {
         fprintf(stderr, "strata-demo: %s\n", j->order ? why : "no memory");
         return FAILED;
@@ -354,8 +357,12 @@ static int run(job *j)
     code = train(j);
     if (code) return code;
     double images = (double)j->batches * BATCH * j->o->epochs;
-    printf("Trained in %.1f s on %d threads: %.0f images/s\n", j->training,
-           strata_get_threads(net_handle(j->n)), images / j->training);
+    const char *device = strata_handle_device(net_handle(j->n));
+    if (!strcmp(device, "cpu"))
+        printf("Trained in %.1f s on %d threads: %.0f images/s\n", j->training,
+               strata_get_threads(net_handle(j->n)), images / j->training);
+    else
+        printf("Trained in %.1f s on %s: %.0f images/s\n", j->training, device, images / j->training);
     code = save_and_reload(j, &right);
     if (!code) code = show_ten(j);
     if (!code) code = show_path(j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net.c - parameters, gradients and momenta are three flat arrays of the same order, so that one expression updates them all; every
- * named tensor is a view into them. Buffers are made once; a step allocates nothing. */
+ * named tensor is a view into them. Buffers are made once, in the memory of the device; a step allocates nothing. What crosses between
+ * the program and the device goes through strata_copy, which on the CPU is a plain copy: so one source serves both. */
 #include "net.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,8 @@ static const struct parameter {
 static const strata_conv same5 = {.pad = {2, 2}};
 static const strata_pool halve = {.kind = STRATA_POOL_MAX, .window = {2, 2}};
 static const float weight_decay = 5e-4f;
-#define EPSILON "1e-5" /* of batch norm, in the folded expression */
+enum { LOSS, DLOSS, RATE, DECAY, NO_DECAY, NUMBERS }; /* single numbers that operators read and write */
+#define EPSILON "1e-5"                                /* of batch norm, in the folded expression */
 
 /* What one batch-norm layer keeps from forward to backward. */
 typedef struct norm {
@@ -74,7 +76,9 @@ struct net {
     float *value, *gradient, *velocity;
     uint8_t *pixels;
     int32_t *labels;
-    float loss, dloss, rate;
+    float *number;         /* of the device: LOSS, DLOSS, ... */
+    int32_t *given_labels; /* of the program, as the labels of a batch are put together */
+    float *logits_here;    /* of the program: what net_classify looks at */
     /* activations of a batch, in the order of the forward pass; d_ is the loss's derivative by it */
     strata_tensor x, conv1, norm1, argmax1, pool1, conv2, norm2, argmax2, pool2, fc1, norm3, logits, losses;
     strata_tensor d_conv1, d_norm1, d_pool1, d_conv2, d_norm2, d_pool2, d_fc1, d_norm3, d_logits;
@@ -90,10 +94,20 @@ static void *memory(net *n, int64_t bytes)
     void *p = NULL;
     if (n->blocks == (int)(sizeof n->block / sizeof *n->block) || strata_alloc(n->h, (size_t)bytes, &p))
         return NULL;
-    memset(p, 0, (size_t)bytes);
     n->block[n->blocks++] = p;
-    return p;
+    return strata_fill(n->h, strata_vector(p, STRATA_U8, bytes, 1), STRATA_ZERO) ? NULL : p;
 }
+
+/* `count` numbers of the program to the device, or back. */
+static strata_status put(net *n, const void *from, void *to, strata_type type, int64_t count)
+{
+    return strata_copy(n->h, strata_vector(from, type, count, 1), strata_vector(to, type, count, 1));
+}
+static strata_status put_number(net *n, int which, float value)
+{
+    return put(n, &value, n->number + which, STRATA_F32, 1);
+}
+static strata_tensor number(const net *n, int which) { return strata_point(n->number + which, STRATA_F32); }
 
 static strata_tensor images(net *n, strata_type type, int64_t c, int64_t side)
 {
@@ -138,17 +152,22 @@ static uint64_t draw(uint64_t *state)
 }
 
 /* Uniform in +-sqrt(3 / fan in) (variance 1 / fan in; batch norm makes up for what ReLU takes away). */
-static void fresh_weights(net *n, uint64_t seed)
+static strata_status fresh_weights(net *n, uint64_t seed)
 {
+    float *w = malloc((size_t)n->at[PARAMETERS] * sizeof *w);
+    if (!w) return STRATA_ERROR_MEMORY;
     static const double limit[DECAYED] = {0.34641016, 0.08660254, 0.04374089, 0.15309311};
     for (int i = 0; i < DECAYED; i++)
         for (int64_t k = n->at[i]; k < n->at[i + 1]; k++)
-            n->value[k] = (float)(((double)(draw(&seed) >> 11) * 0x1p-52 - 1.0) * limit[i]);
+            w[k] = (float)(((double)(draw(&seed) >> 11) * 0x1p-52 - 1.0) * limit[i]);
     for (int i = DECAYED; i < PARAMETERS; i++) {
         bool one = i == BN1_SCALE || i == BN2_SCALE || i == BN3_SCALE || i == BN1_VAR || i == BN2_VAR ||
                    i == BN3_VAR;
-        for (int64_t k = n->at[i]; k < n->at[i + 1]; k++) n->value[k] = one ? 1.0f : 0.0f;
+        for (int64_t k = n->at[i]; k < n->at[i + 1]; k++) w[k] = one ? 1.0f : 0.0f;
     }
+    strata_status s = put(n, w, n->value, STRATA_F32, n->at[PARAMETERS]);
+    free(w);
+    return s;
 }
 
 static void make_buffers(net *n)
@@ -163,6 +182,9 @@ static void make_buffers(net *n)
     n->velocity = memory(n, n->at[TRAINED] * 4);
     n->pixels = memory(n, n->batch * NET_PIXELS);
     n->labels = memory(n, n->batch * 4);
+    n->number = memory(n, NUMBERS * 4);
+    n->given_labels = malloc((size_t)n->batch * sizeof *n->given_labels);
+    n->logits_here = malloc((size_t)n->batch * CLASSES * sizeof *n->logits_here);
     n->x = images(n, STRATA_F32, 1, 28);
     n->conv1 = images(n, STRATA_F32, C1, 28), n->d_conv1 = images(n, STRATA_F32, C1, 28);
     n->norm1 = images(n, STRATA_F32, C1, 28), n->d_norm1 = images(n, STRATA_F32, C1, 28);
@@ -193,12 +215,10 @@ net *net_create(const char *device, int threads, int batch, uint64_t seed, char 
         snprintf(why, n, "%s", strata_error(self->h));
     } else {
         self->batch = batch;
-        self->dloss = 1.0f / (float)batch;
         make_buffers(self);
-        if (self->bn3.shift.data) {
-            fresh_weights(self, seed);
+        if (self->bn3.shift.data && self->given_labels && self->logits_here && !fresh_weights(self, seed) &&
+            !put_number(self, DLOSS, 1.0f / (float)batch) && !put_number(self, DECAY, weight_decay))
             return self;
-        }
         snprintf(why, n, "%s", strata_error(self->h));
     }
     net_destroy(self);
@@ -210,6 +230,8 @@ void net_destroy(net *n)
     if (!n) return;
     for (int i = 0; i < n->blocks; i++) strata_free(n->h, n->block[i]);
     strata_destroy(n->h);
+    free(n->given_labels);
+    free(n->logits_here);
     free(n);
 }
 
@@ -284,8 +306,9 @@ static strata_status scale_pixels(net *n, int64_t count)
 
 strata_status net_load(net *n, const uint8_t *pixels, const uint8_t *labels)
 {
-    memcpy(n->pixels, pixels, (size_t)n->batch * NET_PIXELS);
-    for (int64_t i = 0; i < n->batch; i++) n->labels[i] = labels[i];
+    for (int64_t i = 0; i < n->batch; i++) n->given_labels[i] = labels[i];
+    TRY(put(n, n->given_labels, n->labels, STRATA_I32, n->batch));
+    TRY(put(n, pixels, n->pixels, STRATA_U8, n->batch * NET_PIXELS));
     return scale_pixels(n, n->batch);
 }
 
@@ -312,9 +335,11 @@ strata_status net_forward(net *n, double *loss)
 
     strata_tensor labels = strata_vector(n->labels, STRATA_I32, n->batch, 1);
     TRY(strata_cross_entropy_forward(h, NULL, n->logits, labels, n->losses));
-    strata_operand mean[] = {{"each", n->losses}, {"all", strata_point(&n->loss, STRATA_F32)}, {NULL, {0}}};
+    strata_operand mean[] = {{"each", n->losses}, {"all", number(n, LOSS)}, {NULL, {0}}};
     TRY(strata_fused(h, "all = mean(each)", mean, NULL));
-    if (loss) *loss = n->loss;
+    float all = 0;
+    if (loss) TRY(put(n, n->number + LOSS, &all, STRATA_F32, 1));
+    if (loss) *loss = all;
     return STRATA_OK;
 }
 
@@ -336,8 +361,7 @@ strata_status net_backward(net *n)
 {
     strata_handle *h = n->h;
     strata_tensor labels = strata_vector(n->labels, STRATA_I32, n->batch, 1);
-    strata_tensor dloss = strata_point(&n->dloss, STRATA_F32);
-    TRY(strata_cross_entropy_backward(h, NULL, n->logits, labels, dloss, n->d_logits));
+    TRY(strata_cross_entropy_backward(h, NULL, n->logits, labels, number(n, DLOSS), n->d_logits));
 
     strata_operand sum[] = {{"d", n->d_logits}, {"db", gradient(n, FC2_BIAS)}, {NULL, {0}}};
     TRY(strata_fused(h, "db = sum(d)", sum, &(strata_fused_options){.axes = 1u << 0}));
@@ -360,14 +384,14 @@ strata_status net_backward(net *n)
 }
 
 /* Stochastic gradient descent with Nesterov's momentum on the parameters [begin, end). */
-static strata_status descend(net *n, int begin, int end, float decay)
+static strata_status descend(net *n, int begin, int end, int decay)
 {
     int64_t at = n->at[begin], count = n->at[end] - at;
     strata_operand o[] = {{"w", strata_vector(n->value + at, STRATA_F32, count, 1)},
                           {"g", strata_vector(n->gradient + at, STRATA_F32, count, 1)},
                           {"v", strata_vector(n->velocity + at, STRATA_F32, count, 1)},
-                          {"rate", strata_point(&n->rate, STRATA_F32)},
-                          {"decay", strata_point(&decay, STRATA_F32)},
+                          {"rate", number(n, RATE)},
+                          {"decay", number(n, decay)},
                           {NULL, {0}}};
     return strata_fused(n->h, "e = g + decay * w; u = 0.9 * v + e; v = u; w = w - rate * (e + 0.9 * u)", o,
                         NULL);
@@ -375,9 +399,9 @@ static strata_status descend(net *n, int begin, int end, float decay)
 
 strata_status net_update(net *n, double learning_rate)
 {
-    n->rate = (float)learning_rate;
-    TRY(descend(n, 0, DECAYED, weight_decay));
-    return descend(n, DECAYED, TRAINED, 0);
+    TRY(put_number(n, RATE, (float)learning_rate));
+    TRY(descend(n, 0, DECAYED, DECAY));
+    return descend(n, DECAYED, TRAINED, NO_DECAY);
 }
 
 strata_status net_step(net *n, double learning_rate, double *loss)
@@ -436,9 +460,10 @@ strata_status net_classify(net *n, const uint8_t *pixels, int64_t count, uint8_t
     TRY(fold(n, &n->bn3));
     for (int64_t at = 0; at < count; at += n->batch) {
         int64_t now = count - at < n->batch ? count - at : n->batch;
-        memcpy(n->pixels, pixels + at * NET_PIXELS, (size_t)now * NET_PIXELS);
+        TRY(put(n, pixels + at * NET_PIXELS, n->pixels, STRATA_U8, now * NET_PIXELS));
         TRY(classify_batch(n, now));
-        const float *z = n->logits.data;
+        const float *z = n->logits_here;
+        TRY(put(n, n->logits.data, n->logits_here, STRATA_F32, now * CLASSES));
         for (int64_t i = 0; i < now; i++) {
             int best = 0;
             for (int c = 1; c < CLASSES; c++)
@@ -446,9 +471,9 @@ strata_status net_classify(net *n, const uint8_t *pixels, int64_t count, uint8_t
             classes[at + i] = (uint8_t)best;
         }
         if (!probability) continue;
-        strata_tensor p =
-            strata_matrix(probability + at * CLASSES, STRATA_F32, now, CLASSES, STRATA_ROW_MAJOR, 0);
+        strata_tensor p = first(n->d_logits, now);
         TRY(strata_softmax_forward(n->h, NULL, first(n->logits, now), p));
+        TRY(put(n, p.data, probability + at * CLASSES, STRATA_F32, now * CLASSES));
     }
     return STRATA_OK;
 }
