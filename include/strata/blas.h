@@ -9,13 +9,22 @@
 extern "C" {
 #endif
 
+/* Arithmetic that a caller allows beyond the types' own; a plan's kernel says what it uses. A mode that no kernel has for the types is EXACT. */
+typedef enum strata_math {
+    STRATA_MATH_EXACT = 0,
+    STRATA_MATH_TF32 = 1,      /* f32 factors rounded to 11 significant bits, sums in f32 */
+    STRATA_MATH_BF16X6 = 2,    /* each f32 factor as three bf16 parts, six products: errors of f32's size */
+    STRATA_MATH_FAST_ACCUM = 3 /* 8-bit floats: sums keep about 14 bits on Hopper, which else adds every 128 to f32 */
+} strata_math;
+
 typedef struct strata_gemm_options {
     /* NULL, or an expression over `acc` (which is alpha * A B + beta * C_in) and the named operands, run on each tile while
      * it is in cache: "gelu(acc + bias[n])". Its value is stored to C. Statements separated by ';' may also write auxiliary
      * outputs: "pre = acc + bias[n]; out = gelu(pre)" (the value for C is named out). */
     const char *epilogue;
     const strata_operand *operands; /* name, tensor; rank 1 with [m] or [n], rank 0, or broadcastable to C */
-    uint64_t reserved[4];           /* zero */
+    strata_math math;
+    uint64_t reserved[4]; /* zero */
 } strata_gemm_options;
 
 /* C := alpha * A B + beta * C.

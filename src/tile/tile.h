@@ -44,6 +44,7 @@ typedef struct st_contract {
     st_bound bound[ST_BOUNDS];
     int64_t epi_operands;
     st_epi_operand epi[ST_EPI_OPERANDS];
+    int64_t math; /* strata_math: what arithmetic the caller allows */
 } st_contract;
 
 /* The same problem in fewer axes: lengths of 1 dropped, neighbours merged, bounds that always hold dropped. */
