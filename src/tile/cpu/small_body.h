@@ -7,52 +7,80 @@
 #include "tile/cpu/gemm_vec.h"
 #include "tile/cpu/small_kernel.h"
 
-ST_INLINE void SMALL(step)(const int mr, const int nv, const int masked, MK mask,
-                           V acc[ST_SMALL_ROWS][ST_SMALL_NV], const T *a, int64_t ars, const T *b)
-{
-    V bv[ST_SMALL_NV];
-    UNROLL
-    for (int j = 0; j < nv; j++)
-        bv[j] = masked && j == nv - 1 ? v_loadm(mask, b + j * VL) : v_load(b + j * VL);
-    UNROLL
-    for (int i = 0; i < mr; i++) {
-        V x = v_set1(a[i * ars]);
-        UNROLL
-        for (int j = 0; j < nv; j++) acc[i][j] = v_fma(x, bv[j], acc[i][j]);
-    }
-}
+/* Rows of A are reached from three addresses (rows 0, 6 and 12) and distances that the machine's address forms multiply by 1, 2 or 4:
+ * left to themselves compilers keep a distance for every row, more than there are registers, and load them back in the loop. */
+#undef HALF
+#define HALF 6
+#undef ROW_OF
+#define ROW_OF(i)                 \
+    (((i) < HALF       ? a0       \
+      : (i) < 2 * HALF ? a6       \
+                       : a12) +   \
+     ((i) % HALF == 0   ? 0       \
+      : (i) % HALF == 1 ? ars     \
+      : (i) % HALF == 2 ? 2 * ars \
+      : (i) % HALF == 3 ? ars3    \
+      : (i) % HALF == 4 ? 4 * ars \
+                        : ars5))
 
 ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const st_small_shape *s,
                            const T *restrict a, const T *restrict b, T *restrict c, double alpha, double beta)
 {
     const double scalars[2] = {alpha, beta};
     const MK mask = v_mask(masked ? s->last : VL - 1);
-    const int64_t ars = s->ars, acs = s->acs, brs = s->brs, crs = s->crs;
-    for (int64_t t = s->tiles; t > 0; t--, a += mr * ars, c += mr * crs) {
+    for (int64_t t = s->tiles; t > 0; t--) {
         V acc[ST_SMALL_ROWS][ST_SMALL_NV];
         UNROLL
         for (int i = 0; i < mr; i++) UNROLL
         for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
-        const T *pa = a, *pb = b;
-        for (int64_t p = s->k; p > 0; p--, pa += acs, pb += brs)
-            SMALL(step)(mr, nv, masked, mask, acc, pa, ars, pb);
+        const int64_t ars = s->ars, acs = s->acs, brs = s->brs;
+        int64_t ars3 = 3 * ars, ars5 = 5 * ars;
+        const T *pb = b, *a0 = a, *a6 = a + HALF * ars, *a12 = a6 + HALF * ars;
+        __asm__("" : "+r"(ars3), "+r"(ars5), "+r"(a6), "+r"(a12));
+        for (int64_t p = s->k; p > 0; p--, pb += brs) {
+            V bv[ST_SMALL_NV];
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                bv[j] = masked && j == nv - 1 ? v_loadm(mask, pb + j * VL) : v_load(pb + j * VL);
+            UNROLL
+            for (int i = 0; i < mr; i++) {
+                V x = v_set1(*ROW_OF(i));
+                UNROLL
+                for (int j = 0; j < nv; j++) acc[i][j] = v_fma(x, bv[j], acc[i][j]);
+            }
+            a0 += acs;
+            if (mr > HALF) a6 += acs;
+            if (mr > 2 * HALF) a12 += acs;
+        }
         T *pc = c;
         const double *ab = scalars;
         /* or GCC keeps row addresses, alpha, beta and 0 in vector registers through the loop over k and spills what is needed there */
         __asm__ volatile("" : "+r"(pc), "+r"(ab) : : "memory");
-        const V va = v_set1((T)ab[0]);
+        const int64_t crs = s->crs;
         if (ab[1] == 0.0) {
-            UNROLL
-            for (int i = 0; i < mr; i++, pc += crs) UNROLL
-            for (int j = 0; j < nv; j++) {
-                V r = v_mul(va, acc[i][j]);
-                if (masked && j == nv - 1)
-                    v_storem(pc + j * VL, mask, r);
-                else
-                    v_store(pc + j * VL, r);
+            if (ab[0] == 1.0) {
+                UNROLL
+                for (int i = 0; i < mr; i++, pc += crs) UNROLL
+                for (int j = 0; j < nv; j++) {
+                    if (masked && j == nv - 1)
+                        v_storem(pc + j * VL, mask, acc[i][j]);
+                    else
+                        v_store(pc + j * VL, acc[i][j]);
+                }
+            } else {
+                const V va = v_set1((T)ab[0]);
+                UNROLL
+                for (int i = 0; i < mr; i++, pc += crs) UNROLL
+                for (int j = 0; j < nv; j++) {
+                    V r = v_mul(va, acc[i][j]);
+                    if (masked && j == nv - 1)
+                        v_storem(pc + j * VL, mask, r);
+                    else
+                        v_store(pc + j * VL, r);
+                }
             }
         } else {
-            const V vb = v_set1((T)ab[1]);
+            const V va = v_set1((T)ab[0]), vb = v_set1((T)ab[1]);
             UNROLL
             for (int i = 0; i < mr; i++, pc += crs) UNROLL
             for (int j = 0; j < nv; j++) {
@@ -63,6 +91,8 @@ ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const s
                     v_store(pc + j * VL, v_fma(vb, v_load(pc + j * VL), r));
             }
         }
+        a += mr * s->ars;
+        c += mr * s->crs;
     }
     (void)mask;
 }
@@ -87,12 +117,18 @@ ST_INLINE void SMALL(tile)(const int mr, const int nv, const int masked, const s
 #define UP_TO_6(v) UP_TO_4(v) BOTH(5, v) BOTH(6, v)
 #define UP_TO_8(v) UP_TO_6(v) BOTH(7, v) BOTH(8, v)
 #define UP_TO_12(v) UP_TO_8(v) BOTH(9, v) BOTH(10, v) BOTH(11, v) BOTH(12, v)
+#define UP_TO_16(v) UP_TO_12(v) BOTH(13, v) BOTH(14, v) BOTH(15, v) BOTH(16, v)
 #define LIST_4(x, v) SMALL(x##_1_##v), SMALL(x##_2_##v), SMALL(x##_3_##v), SMALL(x##_4_##v)
 #define LIST_6(x, v) LIST_4(x, v), SMALL(x##_5_##v), SMALL(x##_6_##v)
 #define LIST_8(x, v) LIST_6(x, v), SMALL(x##_7_##v), SMALL(x##_8_##v)
 #define LIST_12(x, v) LIST_8(x, v), SMALL(x##_9_##v), SMALL(x##_10_##v), SMALL(x##_11_##v), SMALL(x##_12_##v)
 
-#if ROWS1 == 12
+#define LIST_16(x, v) \
+    LIST_12(x, v), SMALL(x##_13_##v), SMALL(x##_14_##v), SMALL(x##_15_##v), SMALL(x##_16_##v)
+
+#if ROWS1 == 16
+UP_TO_16(1)
+#elif ROWS1 == 12
 UP_TO_12(1)
 #else
 UP_TO_8(1)
@@ -114,17 +150,22 @@ UP_TO_6(4)
 #if ROWS4
 #    define TABLE(x)                                                                            \
         {                                                                                       \
-            [0] = LIST_12(x, 1), [12] = LIST_12(x, 2), [24] = LIST_8(x, 3), [36] = LIST_6(x, 4) \
+            [0] = LIST_16(x, 1), [16] = LIST_12(x, 2), [32] = LIST_8(x, 3), [48] = LIST_6(x, 4) \
+        }
+#elif ROWS1 == 16
+#    define TABLE(x)            \
+        {                       \
+            [0] = LIST_16(x, 1) \
         }
 #elif ROWS2 == 6
 #    define TABLE(x)                                 \
         {                                            \
-            [0] = LIST_12(x, 1), [12] = LIST_6(x, 2) \
+            [0] = LIST_12(x, 1), [16] = LIST_6(x, 2) \
         }
 #elif ROWS2 == 4
 #    define TABLE(x)                                \
         {                                           \
-            [0] = LIST_8(x, 1), [12] = LIST_4(x, 2) \
+            [0] = LIST_8(x, 1), [16] = LIST_4(x, 2) \
         }
 #else
 #    define TABLE(x)            \
@@ -141,10 +182,12 @@ static const st_small_fn SMALL(masked)[ST_SMALL_NV * ST_SMALL_ROWS] = TABLE(p);
 #undef UP_TO_6
 #undef UP_TO_8
 #undef UP_TO_12
+#undef UP_TO_16
 #undef LIST_4
 #undef LIST_6
 #undef LIST_8
 #undef LIST_12
+#undef LIST_16
 #undef TABLE
 #undef ROWS1
 #undef ROWS2

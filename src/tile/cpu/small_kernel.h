@@ -5,7 +5,7 @@
 #define ST_TILE_CPU_SMALL_KERNEL_H
 #include "base/base.h"
 
-enum { ST_SMALL_ROWS = 12, ST_SMALL_NV = 4, ST_SMALL_WIDTHS = 3 };
+enum { ST_SMALL_ROWS = 16, ST_SMALL_NV = 4, ST_SMALL_WIDTHS = 3 };
 
 /* `tiles` tiles of the kernel's height one below the other, each as wide as the kernel's vectors (the last with `last` lanes). */
 typedef struct st_small_shape {
