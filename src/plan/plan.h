@@ -51,6 +51,8 @@ void st_plan_register(const st_provider *p); /* idempotent; order of registratio
 typedef struct st_extent {
     int64_t lo, hi; /* [lo, hi); equal: none */
     bool read, written;
+    bool
+        by_value; /* one number that is only read: it may lie in host memory on a GPU too, where run reads it and passes its value */
 } st_extent;
 
 /* Every plan begins with this; providers append their own fields and allocate with st_plan_new. */
