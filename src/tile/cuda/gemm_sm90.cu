@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_sm90.cu - products on Hopper: C = epilogue(alpha * A B + beta * C) by TMA, an mbarrier ring and warpgroup matrix instructions.
+ *
+ * One block is NCONS consumer warpgroups and, behind them, a producer of which one thread issues all loads. They meet in a ring of STAGES buffers of BM x 128 bytes
+ * of A and BN x 128 bytes of B (128-byte swizzle), with a full and an empty mbarrier each. Blocks are persistent: block c takes
+ * tiles c, c + grid, ... in groups of columns that stay in L2. The design is that of CUTLASS's and DeepGEMM's Hopper kernels; what costs what is in
+ * docs/hopper.md.
+ *
+ * Macros (default in brackets):
+ *   TA TB ABYTES TC      PTX names of the operands' types (f16 bf16 tf32 e4m3 e5m2 s8), their bytes; C's type (types.cuh); INTEGER for s8
+ *   AMN BMN [0]          1: rows of A (columns of B) are contiguous instead of k; 16-bit types
+ *   BM BN STAGES NCONS   tile, ring depth, consumer warpgroups
+ *   PP [0]               0 cooperative: the consumers share a tile, BM/NCONS rows each; 1 ping-pong: two consumers take alternate tiles, the
+ *                        epilogue of one under the main loop of the other
+ *   WAIT [PP]            wgmma groups in flight when a stage is freed
+ *   CM CN [1]            cluster: CM blocks along m share B by multicast, CN blocks along n share A
+ *   EST [1]              epilogue: 1 per-warp staging and 16-byte stores; 0 staging of CB boxes of 128 bytes and TMA stores (C must suit TMA)
+ *   CB [all]             boxes staged at a time
+ *   PREG CREG            registers of producer and consumers
+ *   BATCH [0]            tensor maps of rank 3
+ *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
+ *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
+ *   EPI [0]              1: st_epilogue of generated.cuh on every element */
+#include "async.cuh"
+
+#ifndef AMN
+#    define AMN 0
+#endif
+#ifndef BMN
+#    define BMN 0
+#endif
+#define WN BN
+#include "wgmma.cuh"
+#ifndef PP
+#    define PP 0
+#endif
+#ifndef WAIT
+#    define WAIT PP
+#endif
+#ifndef CM
+#    define CM 1
+#endif
+#ifndef CN
+#    define CN 1
+#endif
+#ifndef EST
+#    define EST 1
+#endif
+#ifndef PREG
+#    define PREG (NCONS == 1 ? 56 : 40)
+#endif
+#ifndef CREG
+#    define CREG (NCONS == 1 ? 248 : 232)
+#endif
+#ifndef BATCH
+#    define BATCH 0
+#endif
+#ifndef SPLIT
+#    define SPLIT 0
+#endif
+#ifndef PROM
+#    define PROM 0
+#endif
+#ifndef EPI
+#    define EPI 0
+#endif
+#if EPI
+#    ifdef INTEGER
+#        define ST_ACC double
+#    else
+#        define ST_ACC float
+#    endif
+#    include "generated.cuh"
+#endif
+
+#define KB (128 / ABYTES) /* k in a stage */
+#define CS ((int)sizeof(TC))
+#define CW (128 / CS) /* columns of C in 128 bytes */
+#ifndef CB
+#    define CB (BN / CW)
+#endif
+#define CL (CM * CN)
+#define PEERS (CM + CN - 1) /* blocks that write into my ring, me included */
+#define A_BYTES (BM * 128)
+#define B_BYTES (BN * 128)
+#define MT (BM / (PP ? 1 : NCONS) / 64) /* blocks of 64 rows of one consumer */
+#define BOX_BYTES (BM * 128)
+#define WARP_C 2048 /* EST: 16 rows of 128 bytes a warp */
+#define C_BYTES (EST ? NCONS * 4 * WARP_C : CB * BOX_BYTES)
+#define ARRIVALS ((PP ? 1 : NCONS) * PEERS)
+#define THREADS (NCONS * 128 + 128)
+
+#if PP && (NCONS != 2 || !WAIT || !EST || SPLIT)
+#    error PP needs NCONS=2 WAIT=1 EST=1 SPLIT=0
+#endif
+#if PROM && WAIT
+#    error PROM needs WAIT=0
+#endif
+#if (AMN || BMN) && (ABYTES != 2 || (BMN && BN % (64 * CM)) || (AMN && BM % (64 * CN)))
+#    error contiguous rows are for 16-bit types, in boxes of 64
+#endif
+
+struct gemm_args { /* mirrored by the host */
+    int m, n, k, g;
+    int raster, splits;
+    int az, bz; /* 0: the operand is the same for the whole batch */
+    int vec;    /* C may be stored 16 bytes at a time */
+    double alpha, beta;
+    TC *c;
+    i64 ldc, cg; /* elements between rows and between batch items (parts) */
+};
+
+/* Groups of `raster` tile rows run along n. Blocks that run together then touch few tile rows and columns. */
+INL void tile_at(int t, int tm, int tn, int raster, int *pm, int *pn, int *pz)
+{
+    const int z = BATCH || SPLIT ? t / (tm * tn) : 0;
+    t -= z * tm * tn;
+    const int per = raster * tn, q = t / per, r = t - q * per, w = min(raster, tm - q * raster), j = r / w;
+    *pm = q * raster + (r - j * w);
+    *pn = j;
+    *pz = z;
+}
+
+INL void load(u32 dst, const tensor_map *t, u32 bar, int x, int y, int z)
+{
+    if (BATCH)
+        tma_load3(dst, t, bar, x, y, z);
+    else
+        tma_load2(dst, t, bar, x, y);
+}
+INL void share(u32 dst, const tensor_map *t, u32 bar, int x, int y, int z, u16 mask)
+{
+    if (BATCH)
+        tma_share3(dst, t, bar, x, y, z, mask);
+    else
+        tma_share2(dst, t, bar, x, y, mask);
+}
+
+/* ---- the end of a tile: values, then bits of C ---------------------------------------------------------------------------- */
+/* opaque: else the accumulators become integers in the main loop, with a move each around every wgmma */
+INL u32 raw(float v)
+{
+    u32 r;
+    asm volatile("mov.b32 %0, %1;" : "=r"(r) : "f"(v));
+    return r;
+}
+INL u32 raw(i32 v) { return (u32)v; }
+INL u32 raw(f16 v) { return v.x; }
+INL u32 raw(bf16 v) { return v.x; }
+INL u32 raw(e4m3 v) { return v.x; }
+INL u32 raw(e5m2 v) { return v.x; }
+INL u32 raw(i8 v) { return (u8)v; }
+#ifdef INTEGER /* finish() leaves C's bits in the accumulators */
+typedef double val_t;
+INL u32 bits(acc_t v) { return (u32)v; }
+INL val_t value(TC v) { return to_f64(v); }
+INL acc_t keep(val_t v) { return (acc_t)raw(from<TC>(v)); }
+#else
+typedef float val_t;
+INL u32 bits(acc_t v) { return raw(from<TC>(v)); }
+INL val_t value(TC v) { return to_f32(v); }
+INL acc_t keep(val_t v) { return v; }
+#endif
+INL u32 pair_of(acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 * CS : 0); }
+
+#if EPI
+#    define EPI_PARAM , const __grid_constant__ st_epi epi
+#    define EPI_ARG , epi
+#    define EPI_FORMAL , const st_epi &epi
+#else
+#    define EPI_PARAM
+#    define EPI_ARG
+#    define EPI_FORMAL
+#endif
+template <class T> struct is_i32 {
+    static const bool yes = false;
+};
+template <> struct is_i32<i32> {
+    static const bool yes = true;
+};
+#define GROUPS (MT * BN > 256 || CW < 64 ? 2 : 4) /* of 8 columns whose C is read at once */
+/* alpha, beta and the epilogue on the groups j0 .. j0 + GROUPS - 1 of 8 columns; row, col: those of d[0] */
+INL void finish(acc_t *d, int j0, const gemm_args &p, int row, int col, int g EPI_FORMAL)
+{
+#if !SPLIT
+    const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
+#    ifdef INTEGER
+    const bool plain = !EPI && is_i32<TC>::yes && alpha == 1 && beta == 0; /* the sums are C's bits */
+#    else
+    const bool plain = !EPI && alpha == 1 && beta == 0;
+#    endif
+    if (plain) return;
+    /* how many columns of this thread's two rows exist, from its first on */
+    const int left = p.n - col, in[2] = {row < p.m ? left : 0, row + 8 < p.m ? left : 0};
+    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
+    TC old[GROUPS][2][2];
+    if (beta != 0)
+#    pragma unroll
+        for (int h = 0; h < 2; h++)
+#    pragma unroll
+            for (int j = 0; j < GROUPS; j++)
+#    pragma unroll
+                for (int e = 0; e < 2; e++)
+                    if (8 * (j0 + j) + e < in[h]) old[j][h][e] = (at + 8 * h * p.ldc)[8 * (j0 + j) + e];
+#    pragma unroll
+    for (int j = 0; j < GROUPS; j++)
+#    pragma unroll
+        for (int h = 0; h < 2; h++)
+#    pragma unroll
+            for (int e = 0; e < 2; e++) {
+                acc_t &x = d[4 * (j0 + j) + 2 * h + e];
+                val_t v = alpha * (val_t)x;
+                if (beta != 0) v += beta * value(old[j][h][e]);
+#    if EPI
+                if (8 * (j0 + j) + e < in[h]) v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, g);
+#    endif
+                x = keep(v);
+            }
+#endif
+}
+
+/* 16 columns (d: two groups of 8) of 16 rows into rows of 128 bytes, swizzled by the row. row, col: of the first */
+INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
+{
+    const u32 byte = col * CS;
+    if (CS == 2) {
+        const u32 r = row + (lane & 15), ch = (byte >> 4) + (lane >> 4);
+        sts_matrix(base + r * 128 + ((ch ^ (r & 7)) << 4), pair_of(d[0], d[1]), pair_of(d[2], d[3]),
+                   pair_of(d[4], d[5]), pair_of(d[6], d[7]));
+    } else {
+#pragma unroll
+        for (int q = 0; q < 4; q++) { /* rows r and r + 8 of both groups */
+            const u32 r = row + (lane >> 2) + (q & 1) * 8, at = byte + ((q >> 1) * 8 + 2 * (lane & 3)) * CS;
+            const u32 a = base + r * 128 + (((at >> 4) ^ (r & 7)) << 4) + (at & 15);
+            if (CS == 4)
+                sts8(a, bits(d[2 * q]), bits(d[2 * q + 1]));
+            else
+                sts2(a, (u16)pair_of(d[2 * q], d[2 * q + 1]));
+        }
+    }
+}
+
+INL void store_bits(TC *at, u32 v)
+{
+    if (CS == 4)
+        *(u32 *)at = v;
+    else if (CS == 2)
+        *(u16 *)at = (u16)v;
+    else
+        *(u8 *)at = (u8)v;
+}
+/* A warp's 16 staged rows of `width` columns to memory; row, col: of the first. */
+INL void flush(u32 buf, const gemm_args &p, TC *out, int row, int col, int width, int lane)
+{
+    const int chunks = width * CS / 16;
+    if (p.vec && col + width <= p.n) {
+#pragma unroll
+        for (int v = 0; v < chunks / 2; v++) {
+            const int e = v * 32 + lane, r = e / chunks, ch = e % chunks;
+            const uint4 x = lds16(buf + r * 128 + ((ch ^ (r & 7)) << 4));
+            if (row + r < p.m) store16(out + (row + r) * p.ldc + col + ch * (16 / CS), x);
+        }
+    } else {
+#pragma unroll 1
+        for (int r = 0; r < 16 && row + r < p.m; r++)
+#pragma unroll 1
+            for (int c = lane; c < width && col + c < p.n; c += 32)
+                store_bits(out + (row + r) * p.ldc + col + c,
+                           lds_bytes(buf + r * 128 + (((c * CS >> 4) ^ (r & 7)) << 4) + (c * CS & 15), CS));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    gemm_sm90(const __grid_constant__ tensor_map ta, const __grid_constant__ tensor_map tb,
+              const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM)
+{
+    extern __shared__ __align__(1024) u8 sm[];
+    const u32 sA = saddr(sm), sB = sA + STAGES * A_BYTES, sC = sB + STAGES * B_BYTES;
+    const u32 full = sC + C_BYTES, empty = full + STAGES * 8;
+    const int tid = threadIdx.x, wg = __shfl_sync(~0u, tid >> 7, 0);
+    const u32 rank = CL > 1 ? cluster_rank() : 0, rm = rank / CN, rn = rank % CN;
+    if (tid == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            mbar_init(full + 8 * i, 1);
+            mbar_init(empty + 8 * i, ARRIVALS);
+        }
+        mbar_init_fence();
+    }
+    if (CL > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+
+    const int tm = (p.m + BM * CM - 1) / (BM * CM), tn = (p.n + BN * CN - 1) / (BN * CN);
+    const int nt = tm * tn * (BATCH || SPLIT ? p.g * (SPLIT ? p.splits : 1) : 1), kall = (p.k + KB - 1) / KB;
+    const int cid = blockIdx.x / CL, ncl = gridDim.x / CL;
+
+    if (wg == NCONS) { /* ---- producer ---- */
+        REGS_DEC(PREG);
+        if (tid == NCONS * 128) {
+            tma_prefetch(&ta);
+            tma_prefetch(&tb);
+            u32 s = 0, ph = 1;
+            launch_next();
+            launch_wait();
+            for (int t = cid; t < nt; t += ncl) {
+                int m, n, z;
+                tile_at(t, tm, tn, p.raster, &m, &n, &z);
+                const int part = SPLIT ? z % p.splits : 0, g = SPLIT ? z / p.splits : z;
+                const int k0 = SPLIT ? (int)((i64)kall * part / p.splits) : 0,
+                          k1 = SPLIT ? (int)((i64)kall * (part + 1) / p.splits) : kall;
+                /* my slice of a shared operand starts at rn/CN of A's rows, rm/CM of B's */
+                const int m0 = (m * CM + (int)rm) * BM + (int)rn * (BM / CN),
+                          n0 = (n * CN + (int)rn) * BN + (int)rm * (BN / CM);
+                const int ga = g * p.az, gb = g * p.bz;
+                u32 mask = 0;
+#pragma unroll
+                for (int i = 0; i < CM; i++) mask |= 1u << (i * CN);
+                const u16 ma = (u16)(((1u << CN) - 1) << (rm * CN)), mb = (u16)(mask << rn);
+                for (int k = k0; k < k1; k++) {
+                    const int x = k * KB;
+                    const u32 bar = full + 8 * s, a = sA + s * A_BYTES + rn * (A_BYTES / CN),
+                              b = sB + s * B_BYTES + rm * (B_BYTES / CM);
+                    mbar_wait(empty + 8 * s, ph);
+                    mbar_expect(bar, A_BYTES + B_BYTES);
+#if AMN
+#    pragma unroll
+                    for (int i = 0; i < BM / 64 / CN; i++)
+                        if (CN == 1)
+                            load(a + i * 8192, &ta, bar, m0 + i * 64, x, ga);
+                        else
+                            share(a + i * 8192, &ta, bar, m0 + i * 64, x, ga, ma);
+#else
+                    if (CN == 1)
+                        load(a, &ta, bar, x, m0, ga);
+                    else
+                        share(a, &ta, bar, x, m0, ga, ma);
+#endif
+#if BMN
+#    pragma unroll
+                    for (int i = 0; i < BN / 64 / CM; i++)
+                        if (CM == 1)
+                            load(b + i * 8192, &tb, bar, n0 + i * 64, x, gb);
+                        else
+                            share(b + i * 8192, &tb, bar, n0 + i * 64, x, gb, mb);
+#else
+                    if (CM == 1)
+                        load(b, &tb, bar, x, n0, gb);
+                    else
+                        share(b, &tb, bar, x, n0, gb, mb);
+#endif
+                    if (++s == STAGES) {
+                        s = 0;
+                        ph ^= 1;
+                    }
+                }
+            }
+            if (CL > 1) /* a peer may still arrive here: stay until the ring is free */
+                for (int i = 0; i < STAGES; i++) {
+                    mbar_wait(empty + 8 * s, ph);
+                    if (++s == STAGES) {
+                        s = 0;
+                        ph ^= 1;
+                    }
+                }
+        }
+    } else { /* ---- consumers ---- */
+        REGS_INC(CREG);
+        launch_wait(); /* the previous grid may still read or write C and what the epilogue touches */
+        const int w = wg, lane = tid & 31, warp = (tid & 127) >> 5, wt = tid & 127;
+        /* the threads that free a stage, one for each block that writes into my ring: those of my cluster row, then column */
+        const bool arriver = wt < PEERS;
+        const u32 al = wt, dst = CL == 1        ? 0
+                                 : al < (u32)CN ? rm * CN + al
+                                                : (al - CN + (al - CN >= rm ? 1u : 0u)) * CN + rn;
+        u32 s = 0, ph = 0;
+#if PP
+        u32 it = w * kall; /* ring position of my next tile; the tiles between are the other's */
+        const int wrow = 0, first = cid + w * ncl, step = 2 * ncl;
+#else
+        const int wrow = w * MT, first = cid, step = ncl;
+#endif
+        acc_t d[MT][BN / 2];
+#if PROM
+        acc_t sum[MT][BN / 2];
+#    define ACC sum
+#else
+#    define ACC d
+#endif
+        for (int t = first; t < nt; t += step) {
+            int m, n, z;
+            tile_at(t, tm, tn, p.raster, &m, &n, &z);
+            const int m0 = (m * CM + (int)rm) * BM, n0 = (n * CN + (int)rn) * BN;
+            const int part = SPLIT ? z % p.splits : 0;
+            const int kb =
+                SPLIT ? (int)((i64)kall * (part + 1) / p.splits) - (int)((i64)kall * part / p.splits) : kall;
+#if PROM
+#    pragma unroll
+            for (int i = 0; i < MT; i++)
+#    pragma unroll
+                for (int j = 0; j < BN / 2; j++) sum[i][j] = 0;
+#endif
+            u32 prev = 0;
+#if PP
+            s = it % STAGES;
+            ph = it / STAGES & 1;
+            it += 2 * kall;
+            if (t != cid) { /* my turn to issue wgmma */
+                if (w == 0)
+                    BAR_SYNC(1, 256);
+                else
+                    BAR_SYNC(2, 256);
+            }
+#endif
+            for (int k = 0; k < kb; k++) {
+                mbar_wait(full + 8 * s, ph);
+                wgmma_fence();
+#pragma unroll
+                for (int kk = 0; kk < 4; kk++)
+#pragma unroll
+                    for (int i = 0; i < MT; i++) {
+                        const u32 a = sA + s * A_BYTES + (wrow + i) * 8192, b = sB + s * B_BYTES;
+                        const u64 da = AMN ? desc_mn(a, 8192) + kk * 128 : desc_k(a) + kk * 2,
+                                  db = BMN ? desc_mn(b, 8192) + kk * 128 : desc_k(b) + kk * 2;
+#if PROM
+                        wgmma(d[i], da, db, kk != 0 || k % PROM != 0);
+#else
+                        wgmma(d[i], da, db, kk != 0 || k != 0);
+#endif
+                    }
+                wgmma_commit();
+#if PP
+                if (k == kb - 1 && t + ncl < nt) { /* the other's turn */
+                    if (w == 0)
+                        BAR_ARRIVE(2, 256);
+                    else
+                        BAR_ARRIVE(1, 256);
+                }
+#endif
+                wgmma_wait<WAIT>();
+                if (arriver && (!WAIT || k > 0)) {
+                    if (CL == 1)
+                        arrive(empty + 8 * (WAIT ? prev : s));
+                    else
+                        arrive_at(empty + 8 * (WAIT ? prev : s), dst);
+                }
+                prev = s;
+                if (++s == STAGES) {
+                    s = 0;
+                    ph ^= 1;
+                }
+#if PROM
+                if (PROM == 1 || k % PROM == PROM - 1 || k == kb - 1) {
+#    pragma unroll
+                    for (int i = 0; i < MT; i++)
+#    pragma unroll
+                        for (int j = 0; j < BN / 2; j++) asm volatile("" : "+f"(d[i][j])::"memory");
+#    pragma unroll
+                    for (int i = 0; i < MT; i++)
+#    pragma unroll
+                        for (int j = 0; j < BN / 2; j++) sum[i][j] += d[i][j];
+                }
+#endif
+            }
+            if (WAIT) wgmma_wait<0>();
+#pragma unroll
+            for (int i = 0; i < MT; i++)
+#pragma unroll
+                for (int j = 0; j < BN / 2; j++)
+                    asm volatile("" : ST_ACC_REG(d[i][j])::"memory"); /* keep reads below the wait */
+            if (WAIT && arriver) {
+                if (CL == 1)
+                    arrive(empty + 8 * prev);
+                else
+                    arrive_at(empty + 8 * prev, dst);
+            }
+#if EST
+            /* each warp on its own: registers, 16 swizzled rows of 128 bytes, 16 bytes a lane to memory */
+            const u32 buf = sC + (w * 4 + warp) * WARP_C;
+#    pragma unroll
+            for (int i = 0; i < MT; i++) {
+                const int r0 = m0 + (wrow + i) * 64 + warp * 16;
+#    pragma unroll
+                for (int c = 0; c < BN; c += CW) {
+                    const int width = BN - c < CW ? BN - c : CW;
+#    pragma unroll
+                    for (int j = 0; j < CW / 8; j += GROUPS)
+                        if (c + j * 8 < BN)
+                            finish(ACC[i], c / 8 + j, p, r0 + (lane >> 2), n0 + 2 * (lane & 3), z EPI_ARG);
+#    pragma unroll
+                    for (int q = 0; q < CW / 16; q++)
+                        if (q * 16 < width) stage(buf, 0, q * 16, lane, &ACC[i][c / 2 + q * 8]);
+                    __syncwarp();
+                    flush(buf, p, p.c + z * p.cg, r0, n0 + c, width, lane);
+                    __syncwarp();
+                }
+            }
+#else
+/* registers, swizzled boxes of 128 bytes of columns, TMA */
+#    pragma unroll
+            for (int c = 0; c < BN / CW; c += CB) {
+#    pragma unroll
+                for (int i = 0; i < MT; i++)
+#    pragma unroll
+                    for (int j = c * CW / 8; j < (c + CB) * CW / 8; j += GROUPS)
+                        finish(ACC[i], j, p, m0 + (wrow + i) * 64 + warp * 16 + (lane >> 2),
+                               n0 + 2 * (lane & 3), z EPI_ARG);
+                if (wt == 0) tma_wait_read();
+                if (w == 0)
+                    BAR_SYNC(1, 128);
+                else
+                    BAR_SYNC(2, 128);
+#    pragma unroll
+                for (int i = 0; i < MT; i++)
+#    pragma unroll
+                    for (int b = 0; b < CB; b++)
+#    pragma unroll
+                        for (int q = 0; q < CW / 16; q++)
+                            stage(sC + b * BOX_BYTES, (wrow + i) * 64 + warp * 16, q * 16, lane,
+                                  &ACC[i][(c + b) * (CW / 2) + q * 8]);
+                proxy_fence();
+                if (w == 0)
+                    BAR_SYNC(1, 128);
+                else
+                    BAR_SYNC(2, 128);
+                if (wt == 0) {
+#    pragma unroll
+                    for (int b = 0; b < CB; b++) {
+                        if (BATCH)
+                            tma_store3(&tc, sC + b * BOX_BYTES + wrow * 8192, n0 + (c + b) * CW,
+                                       m0 + wrow * 64, z);
+                        else
+                            tma_store2(&tc, sC + b * BOX_BYTES + wrow * 8192, n0 + (c + b) * CW,
+                                       m0 + wrow * 64);
+                    }
+                    tma_commit();
+                }
+            }
+#endif
+        }
+        if (!EST && wt == 0)
+            tma_wait_read(); /* shared memory must outlive the reads; the end of the grid publishes the writes */
+    }
+    if (CL > 1) cluster_sync(); /* no block leaves while a peer may still touch its shared memory */
+}
