@@ -6,9 +6,17 @@
 #include <errno.h>
 #include <string.h>
 
+static int look_for(const char *root, const char *subject, bool json)
+{
+    char why[400] = "";
+    int code = st_doctor_for(root, subject, stdout, json, why, sizeof why);
+    if (why[0]) fprintf(stderr, "strata doctor: %s\n", why);
+    return code;
+}
+
 int verb_doctor(int argc, char **argv)
 {
-    const char *root = "/", *json = NULL, *html = NULL, *plan = NULL;
+    const char *root = "/", *json = NULL, *html = NULL, *plan = NULL, *subject = NULL;
     const cli_option options[] = {
         {"--root", "DIR", "look at the machine below DIR (a mounted disk, a copied tree) instead of this one",
          &root, NULL, 0},
@@ -16,6 +24,8 @@ int verb_doctor(int argc, char **argv)
         {"--html", "FILE", "the map as one HTML page", &html, NULL, 0},
         {"--plan", "WHAT", "which versions fit: --plan \"rtx 2080 ti, pytorch 2.8\"; looks at no machine",
          &plan, NULL, 0},
+        {"--for", "WHAT", "which copies of the libraries a program, a process (its number) or python3 takes",
+         &subject, NULL, 0},
     };
     const cli_usage usage = {"strata doctor [--root DIR] [--json] [--html FILE]\n       strata doctor --plan "
                              "\"GPU, pytorch X.Y, driver N, ...\"",
@@ -26,10 +36,11 @@ int verb_doctor(int argc, char **argv)
                              "needs no root rights and changes nothing.\n"
                              "Exit codes: 0 healthy (also without a GPU), 1 a fault, 2 the command line, 3 "
                              "the root could not be read.",
-                             options, 4};
+                             options, ST_COUNT(options)};
     int code, n = cli_parse(&usage, argc, argv, NULL, 0, &code), error;
     if (n < 0) return code;
     if (plan) return st_doctor_plan(plan, stdout, json != NULL);
+    if (subject) return look_for(root, subject, json != NULL);
     st_doctor *d = st_doctor_run(root, &error);
     if (!d) {
         fprintf(stderr, "strata doctor: %s: %s\n", root, strerror(error));

@@ -51,6 +51,16 @@ void st_avoid(st_finding *f, const char *fmt, ...)
     va_end(ap);
 }
 
+void st_doctor_forget(st_doctor *d) { d->count = 0; }
+
+void st_doctor_sort(st_doctor *d)
+{
+    int n = 0;
+    for (int layer = 0; layer < ST_LAYER_COUNT; layer++)
+        for (int i = 0; i < d->count; i++)
+            if ((int)d->findings[i].layer == layer) d->order[n++] = i;
+}
+
 st_doctor *st_doctor_run(const char *path, int *error)
 {
     int ignored;
@@ -82,10 +92,7 @@ st_doctor *st_doctor_run(const char *path, int *error)
     st_probe_blas(d);
     st_probe_frameworks(d);
     st_probe_application(d);
-    int n = 0;
-    for (int layer = 0; layer < ST_LAYER_COUNT; layer++)
-        for (int i = 0; i < d->count; i++)
-            if ((int)d->findings[i].layer == layer) d->order[n++] = i;
+    st_doctor_sort(d);
     *error = 0;
     return d;
 }

@@ -48,6 +48,10 @@ int st_doctor_html(const st_doctor *d, FILE *out);
  * does; ST_BAD_USAGE: a part of the request is not understood (it is named). */
 int st_doctor_plan(const char *request, FILE *out, bool json);
 
+/* `--for SUBJECT`: the copies of the GPU libraries that a program, a process (a number) or a Python takes, found by parsing; nothing is
+ * started. ST_CANNOT_LOOK with the reason in why when there is no such subject. */
+int st_doctor_for(const char *root, const char *subject, FILE *out, bool json, char *why, size_t n);
+
 extern const char *const st_layer_names[ST_LAYER_COUNT];
 extern const char *const st_state_names[];
 

@@ -10,8 +10,8 @@ typedef struct st_elf {
     char soname[96];
     int needed_count;
     char needed[ST_ELF_NEEDED][64];
-    char rpath[512], runpath[512];
-    char version[48]; /* found inside the file ("" when it does not tell); see elf.c */
+    char rpath[2048], runpath[2048]; /* PyTorch names fourteen directories */
+    char version[48];                /* found inside the file ("" when it does not tell); see elf.c */
 } st_elf;
 /* False with a reason in words for anything that is no usable little-endian ELF file. fd is read with pread only. */
 bool st_elf_read(int fd, st_elf *e, const char **why);

@@ -94,6 +94,31 @@ static void examine(st_machine *m, st_copy *c)
     close(fd);
 }
 
+bool st_stem_of(const char *file, char stem[48]) { return stem_of(file, stem); }
+
+void st_copy_at(st_machine *m, const char *path, st_copy *c)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char real[ST_PATH];
+    memset(c, 0, sizeof *c);
+    c->site = -1;
+    c->version_from = "";
+    if (strlen(path) >= sizeof c->path || !stem_of(name, c->stem)) {
+        c->stem[0] = 0;
+        return;
+    }
+    st_put(c->name, sizeof c->name, "%s", name);
+    st_put(c->path, sizeof c->path, "%s", path);
+    for (int i = 0; i < m->copy_count && st_root_resolve(m->root, path, real); i++)
+        if (strcmp(m->copies[i].real, real) == 0) { /* known, with what the packages say of it */
+            *c = m->copies[i];
+            st_put(c->path, sizeof c->path, "%s", path);
+            return;
+        }
+    c->route = ROUTE_DEFAULT;
+    examine(m, c);
+}
+
 static void add_copy(st_machine *m, enum st_route route, const char *dir, const char *file, int order,
                      int site)
 {

@@ -106,6 +106,14 @@ void st_evidence(st_finding *f, const char *fmt, ...) ST_PRINTF(2, 3);
 void st_fix(st_finding *f, const char *fmt, ...) ST_PRINTF(2, 3);
 void st_avoid(st_finding *f, const char *fmt, ...) ST_PRINTF(2, 3);
 
+void st_doctor_forget(st_doctor *d); /* drops the findings, keeps the machine */
+void st_doctor_sort(st_doctor *d);   /* findings by layer, lowest first */
+/* report.c */
+struct st_json;
+int st_print_fault(const st_doctor *d, FILE *out); /* the verdict's lines; ST_FAULT */
+int st_json_findings(const st_doctor *d,
+                     struct st_json *j); /* "healthy", "verdict", "findings"; the exit code */
+
 /* "" when the variable is empty, NULL when it is not set or the environment is not known */
 const char *st_environ(const st_machine *m, const char *name);
 bool st_debian_like(const st_machine *m);
@@ -131,6 +139,11 @@ const char *st_dist_version(const st_site *s,
                             const char *name); /* NULL: not installed; '-' and '_' are equal */
 /* The copy that a program without RPATH would load under that name: LD_LIBRARY_PATH, cache, default directories. NULL: none. */
 const st_copy *st_loader_choice(const st_machine *m, const char *name);
+
+/* "libcudnn_ops.so.9.10.2" -> "libcudnn_ops"; false for files that are none of the GPU stack's */
+bool st_stem_of(const char *file, char stem[48]);
+/* What the inventory knows, or finds out now, of the library at that path; stem "" when it is none of the GPU stack's. */
+void st_copy_at(st_machine *m, const char *path, st_copy *c);
 
 /* ldcache.c: sonames and paths of /etc/ld.so.cache in its order; false when it is missing or damaged */
 bool st_ldcache_each(const char *bytes, size_t n, void (*see)(const char *name, const char *path, void *arg),

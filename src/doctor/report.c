@@ -27,6 +27,27 @@ static void healthy_words(const st_doctor *d, char *out, size_t n)
                            : "; some warnings, see above");
 }
 
+int st_print_fault(const st_doctor *d, FILE *out)
+{
+    const st_finding *v = st_doctor_verdict(d);
+    if (!v) return ST_HEALTHY;
+    int more = count_state(d, ST_FINDING_FAULT) - 1;
+    fprintf(out, "verdict: the fault is in layer %d, %s\n  what     ", (int)v->layer + 1, titles[v->layer]);
+    st_wrap(out, 11, 11, v->text);
+    fprintf(out, "  seen in  ");
+    st_wrap(out, 11, 11, v->evidence);
+    fprintf(out, "  fix      ");
+    st_wrap(out, 11, 11, v->fix);
+    if (v->avoid[0]) {
+        fprintf(out, "  not      ");
+        st_wrap(out, 11, 11, v->avoid);
+    }
+    if (more)
+        fprintf(out, "  %d more fault%s above it: look again after this one is mended, it may be the cause\n",
+                more, more == 1 ? "" : "s");
+    return ST_FAULT;
+}
+
 int st_doctor_text(const st_doctor *d, FILE *out)
 {
     static const char *const words[] = {"ok", "note", "warning", "FAULT", "-"};
@@ -54,21 +75,8 @@ int st_doctor_text(const st_doctor *d, FILE *out)
         fprintf(out, "\nverdict: %s\n", text);
         return ST_HEALTHY;
     }
-    int more = count_state(d, ST_FINDING_FAULT) - 1;
-    fprintf(out, "\nverdict: the fault is in layer %d, %s\n  what     ", (int)v->layer + 1, titles[v->layer]);
-    st_wrap(out, 11, 11, v->text);
-    fprintf(out, "  seen in  ");
-    st_wrap(out, 11, 11, v->evidence);
-    fprintf(out, "  fix      ");
-    st_wrap(out, 11, 11, v->fix);
-    if (v->avoid[0]) {
-        fprintf(out, "  not      ");
-        st_wrap(out, 11, 11, v->avoid);
-    }
-    if (more)
-        fprintf(out, "  %d more fault%s above it: look again after this one is mended, it may be the cause\n",
-                more, more == 1 ? "" : "s");
-    return ST_FAULT;
+    fputc('\n', out);
+    return st_print_fault(d, out);
 }
 
 static void json_finding(const st_finding *f, const char *key, st_json *j)
@@ -84,18 +92,27 @@ static void json_finding(const st_finding *f, const char *key, st_json *j)
     st_json_close(j, '}');
 }
 
+int st_json_findings(const st_doctor *d, st_json *j)
+{
+    const st_finding *v = st_doctor_verdict(d);
+    st_json_bool(j, "healthy", !v);
+    if (v)
+        json_finding(v, "verdict", j);
+    else
+        st_json_string(j, "verdict", NULL);
+    st_json_open(j, "findings", '[');
+    for (int i = 0; i < d->count; i++) json_finding(st_doctor_finding(d, i), NULL, j);
+    st_json_close(j, ']');
+    return exit_code(d);
+}
+
 int st_doctor_json(const st_doctor *d, FILE *out)
 {
     const st_machine *m = &d->m;
-    const st_finding *v = st_doctor_verdict(d);
     st_json j = {.f = out};
     st_json_open(&j, NULL, '{');
     st_json_integer(&j, "format", 1);
-    st_json_bool(&j, "healthy", !v);
-    if (v)
-        json_finding(v, "verdict", &j);
-    else
-        st_json_string(&j, "verdict", NULL);
+    int code = st_json_findings(d, &j);
     st_json_open(&j, "machine", '{');
     st_json_string(&j, "os", m->os[0] ? m->os : NULL);
     st_json_string(&j, "kernel", m->kernel[0] ? m->kernel : NULL);
@@ -142,11 +159,8 @@ int st_doctor_json(const st_doctor *d, FILE *out)
     }
     st_json_close(&j, ']');
     st_json_close(&j, '}');
-    st_json_open(&j, "findings", '[');
-    for (int i = 0; i < d->count; i++) json_finding(st_doctor_finding(d, i), NULL, &j);
-    st_json_close(&j, ']');
     st_json_close(&j, '}');
-    return exit_code(d);
+    return code;
 }
 
 /* ---- HTML: one file without scripts or references, to be sent to a colleague ---------------------------------------------- */
