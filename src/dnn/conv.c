@@ -104,6 +104,33 @@ static const char *layout(const strata_tensor *t)
     return "strided";
 }
 
+/* Steps read and write parts of the same tensors: the union of what each of them touches. */
+static void join_extents(conv_plan *p)
+{
+    st_extent *all = calloc((size_t)p->base.operands, sizeof *all);
+    bool known = all != NULL;
+    for (int64_t i = 0; i < p->steps && known; i++) {
+        const st_extent *e = p->step[i].plan->extent;
+        if (!e) {
+            known = false;
+            break;
+        }
+        for (int o = 0; o < p->base.operands; o++) {
+            const int64_t off = o < 3 ? p->step[i].offset[o] : 0;
+            all[o].read |= e[o].read;
+            all[o].written |= e[o].written;
+            if (e[o].lo == e[o].hi) continue;
+            const bool first = all[o].lo == all[o].hi;
+            all[o].lo = first ? e[o].lo + off : st_min64(all[o].lo, e[o].lo + off);
+            all[o].hi = first ? e[o].hi + off : st_max64(all[o].hi, e[o].hi + off);
+        }
+    }
+    if (known)
+        p->base.extent = all;
+    else
+        free(all);
+}
+
 /* The text of the whole: a headline, then what each step's plan says. */
 static bool write_text(conv_plan *p)
 {
@@ -174,6 +201,8 @@ static strata_status make_plan(strata_handle *h, const st_conv *c, const strata_
     strata_status s = STRATA_OK;
     double us = 0;
     for (int64_t i = 0; i < parts && s == STRATA_OK; i++) s = add_step(h, p, c, i, choice);
+    join_extents(p);
+    p->base.where = h->gpu ? ST_ON_CUDA : ST_ON_CPU;
     for (int64_t i = 0; i < p->steps; i++) us += p->step[i].plan->chosen.us;
     p->base.chosen.us = us;
     const double y = (double)c->n * (double)c->o * (double)c->p * (double)c->q;

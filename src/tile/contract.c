@@ -2,8 +2,10 @@
 /* contract.c - contractions from a description to a plan or to a result: registration, the plan cache's key, the head that
  * all providers' plans share. */
 #include "tile/contract.h"
+#include "tile/cuda/generic.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void register_all(void)
@@ -13,6 +15,8 @@ static void register_all(void)
     st_plan_register(&st_gemm_packed_provider);
     st_window_register();
     st_reference_register();
+    st_generic_register(); /* CUDA: special first, the one that takes anything last */
+    st_cuda_reference_register();
     st_plan_register_kernels(st_kernel_list);
 }
 
@@ -126,11 +130,117 @@ static bool may_miss(const strata_plan *plan, const strata_run *r, int operand)
 {
     const st_contract_plan *p = (const st_contract_plan *)plan;
     double alpha = p->alpha;
+    if (r && r->alpha && r->alpha->ptr && plan->where != ST_ON_CPU)
+        return false; /* it may lie on the device */
     if (r && r->alpha && r->alpha->ptr)
         st_load_f64(r->alpha->type, r->alpha->ptr, &alpha);
     else if (r && r->alpha)
         alpha = r->alpha->re;
     return operand < 2 && alpha == 0;
+}
+
+/* ---- extents: the bytes that a run touches, for staging ------------------------------------------------------------- */
+
+static void widen(int64_t step, int64_t len, int64_t *lo, int64_t *hi)
+{
+    *(step < 0 ? lo : hi) += step * (len - 1);
+}
+static void widen_list(const st_axes *l, int which, int64_t *lo, int64_t *hi)
+{
+    for (int d = 0; d < (int)l->count; d++) widen(st_axis_stride(&l->ax[d], which), l->ax[d].len, lo, hi);
+}
+
+/* Offsets that a bound's axes reach in A: coordinates in [0, limit) at one distance each. False where the axes do not step alike. */
+static bool widen_bound(const st_contract *c, const st_bound *b, int64_t *lo, int64_t *hi, bool *none_inside)
+{
+    const st_axis none = {1, 0, 0, 0}, *m = b->m >= 0 ? &c->m.ax[b->m] : &none,
+                  *k = b->k >= 0 ? &c->k.ax[b->k] : &none;
+    const int64_t im = b->m >= 0 ? b->im : 0, ik = b->k >= 0 ? b->ik : 0;
+    if (!im && !ik) return false;
+    const int64_t step = im ? m->a / im : k->a / ik;
+    if (step * im != m->a || step * ik != k->a) return false;
+    int64_t first = b->offset, last = b->offset;
+    widen(im, m->len, &first, &last);
+    widen(ik, k->len, &first, &last);
+    first = st_max64(first, 0);
+    last = st_min64(last, b->limit - 1);
+    if (first > last) {
+        *none_inside = true;
+        return true;
+    }
+    *lo += st_min64(step * (first - b->offset), step * (last - b->offset));
+    *hi += st_max64(step * (first - b->offset), step * (last - b->offset));
+    return true;
+}
+
+static bool extent_of_a(const st_contract *c, int64_t *lo, int64_t *hi)
+{
+    unsigned m = 0, k = 0; /* axes that bounds cover */
+    bool none_inside = false;
+    for (int b = 0; b < (int)c->bounds; b++) {
+        const st_bound *x = &c->bound[b];
+        const unsigned bm = x->m >= 0 ? 1u << x->m : 0, bk = x->k >= 0 ? 1u << x->k : 0;
+        if ((m & bm) | (k & bk) || !widen_bound(c, x, lo, hi, &none_inside)) return false;
+        m |= bm;
+        k |= bk;
+    }
+    for (int d = 0; d < (int)c->m.count; d++)
+        if (!(m >> d & 1)) widen(c->m.ax[d].a, c->m.ax[d].len, lo, hi);
+    for (int d = 0; d < (int)c->k.count; d++)
+        if (!(k >> d & 1)) widen(c->k.ax[d].a, c->k.ax[d].len, lo, hi);
+    widen_list(&c->n, 'a', lo, hi);
+    widen_list(&c->batch, 'a', lo, hi);
+    if (none_inside) *hi = *lo - 1;
+    return true;
+}
+
+static void extent_of(const st_contract *c, int which, int64_t *lo, int64_t *hi)
+{
+    widen_list(&c->m, which, lo, hi);
+    widen_list(&c->n, which, lo, hi);
+    widen_list(&c->k, which, lo, hi);
+    widen_list(&c->batch, which, lo, hi);
+}
+
+static void extent_of_operand(const st_contract *c, const st_epi_operand *e, int64_t *lo, int64_t *hi)
+{
+    for (int d = 0; d < (int)c->m.count; d++) widen(e->sm[d], c->m.ax[d].len, lo, hi);
+    for (int d = 0; d < (int)c->n.count; d++) widen(e->sn[d], c->n.ax[d].len, lo, hi);
+    for (int d = 0; d < (int)c->batch.count; d++) widen(e->sb[d], c->batch.ax[d].len, lo, hi);
+}
+
+/* NULL where memory is short or the bounds are such that nothing can be said: then the plan cannot be staged. */
+static st_extent *extents(const st_contract *c, const st_expr *x)
+{
+    const int n = 3 + (int)c->epi_operands;
+    st_extent *e = calloc((size_t)n, sizeof *e);
+    const int64_t items = st_axes_len(&c->m) * st_axes_len(&c->n) * st_axes_len(&c->batch),
+                  k = st_axes_len(&c->k);
+    if (!e || items == 0) return e;
+    for (int i = 0; i < n; i++) {
+        const int64_t type = i == 0 ? c->ta : i == 1 ? c->tb : i == 2 ? c->tc : c->epi[i - 3].type;
+        const int64_t size = (int64_t)strata_type_bits((strata_type)type) / 8;
+        int64_t lo = 0, hi = 0;
+        e[i].read = true;
+        e[i].written = i == 2;
+        if (i < 2 && k == 0) continue;
+        if (i == 0 && !extent_of_a(c, &lo, &hi)) {
+            free(e);
+            return NULL;
+        }
+        if (i == 1 || i == 2) extent_of(c, "abc"[i], &lo, &hi);
+        if (i >= 3) {
+            const st_expr_var *vars;
+            const int at = x ? st_expr_find(x, c->epi[i - 3].name) : -1;
+            if (at < 0) continue; /* not used */
+            st_expr_vars(x, &vars);
+            e[i].written = vars[at].output;
+            extent_of_operand(c, &c->epi[i - 3], &lo, &hi);
+        }
+        e[i].lo = lo * size;
+        e[i].hi = (hi + 1) * size;
+    }
+    return e;
 }
 
 strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes,
@@ -161,6 +271,7 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     double es = (double)strata_type_bits((strata_type)c->tc) / 8;
     p->base.bytes = (m * k + k * n + 2 * m * n) * items * es;
     write_title(&p->base, c);
+    p->base.extent = extents(c, p->expr);
     *plan = p;
     return STRATA_OK;
 }

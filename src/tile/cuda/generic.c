@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generic.c - the provider of the generic CUDA kernels: candidates (each row with and without a split of k), plans, runs.
+ *
+ * A plan has its parameters ready; a run fills in addresses and scalars and launches one kernel, or two when k is split. Where the addresses of a run lack the alignment that the
+ * kernel copies with, a second one takes over, whose copies are single elements: the same sums in the same order. */
+#include "tile/cuda/generic.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDE, NARROW };
+
+typedef struct st_gplan {
+    st_contract_plan head;
+    st_gproblem g;
+    const st_grow *row;
+    st_gconfig f;
+    const st_gpu_kernel *kernel[2], *sum[2]; /* by alignment; sum: NULL without a split */
+    st_gconfig narrow;
+    st_gparams params;
+    unsigned smem;
+} st_gplan;
+
+static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n)
+{
+    const int64_t tc = g->c.tc;
+    const bool c_fits = tc && (tc == row->tc[0] || tc == row->tc[1] || tc == row->tc[2]);
+    if (g->c.ta != row->ta || g->c.tb != row->tb || !c_fits) {
+        snprintf(why, n, "takes %s x %s", strata_type_name((strata_type)row->ta),
+                 strata_type_name((strata_type)row->tb));
+        return false;
+    }
+    if (row->math && row->math != math) {
+        snprintf(why, n, "rounds its factors: only with the math mode that allows it");
+        return false;
+    }
+    return true;
+}
+
+static const char *order_of(const st_grow *row, bool split)
+{
+    if (row->kind == ST_G_SIMT)
+        return split ? "k in even parts, each ascending in one accumulator; parts added in order"
+                     : "k ascending, one accumulator";
+    return split ? "k in even parts, each ascending by the instruction's group of k; parts added in order"
+                 : "k ascending by the instruction's group of k, one accumulator";
+}
+
+static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
+{
+    const st_contract *c = p->data;
+    st_gproblem g;
+    int count, n = 0;
+    const st_grow *rows = st_generic_rows(&count);
+    st_generic_problem(c, p->text, &g);
+    for (int i = 0; i < count; i++) {
+        char why[160];
+        if (!takes(&rows[i], &g, c->math, why, sizeof why) && !(rows[i].ta == g.c.ta && rows[i].tb == g.c.tb))
+            continue;
+        for (int split = 0; split < 2 && n < max; split++) {
+            st_candidate *x = &out[n];
+            st_gconfig f;
+            memset(x, 0, sizeof *x);
+            st_generic_id(&rows[i], (int)c->tc, split, x->kernel, sizeof x->kernel);
+            x->order = order_of(&rows[i], split);
+            x->row = &rows[i];
+            x->us = -1;
+            x->arg[0] = split;
+            const bool ok =
+                takes(&rows[i], &g, c->math, x->why, sizeof x->why) &&
+                st_generic_configure(&rows[i], &g, h->gpu, p->text != NULL, split, &f, x->why, sizeof x->why);
+            if (ok) {
+                x->us = st_generic_us(&rows[i], &g, &f, h->gpu);
+                x->workspace = st_generic_workspace(&rows[i], &g, &f);
+            } else if (split)
+                continue; /* why it is not split is told by the row's figure without one */
+            n++;
+        }
+    }
+    return n;
+}
+
+static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
+{
+    double im;
+    if (!s) return STRATA_OK;
+    if (!s->ptr) {
+        *value = s->re;
+        return STRATA_OK;
+    }
+    return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
+}
+
+static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+{
+    const st_gplan *p = (const st_gplan *)plan;
+    const uint64_t t0 = st_trace_begin();
+    st_gparams a = p->params;
+    a.alpha = p->head.alpha;
+    a.beta = p->head.beta;
+    strata_status s;
+    if (r && ((s = scalar(h, "alpha", r->alpha, &a.alpha)) || (s = scalar(h, "beta", r->beta, &a.beta))))
+        return s;
+    if (p->g.M == 0 || p->g.N == 0 || p->g.G == 0) return STRATA_OK;
+    a.a = data[p->g.swapped];
+    a.b = data[!p->g.swapped];
+    a.c = data[2];
+    if (a.alpha == 0) a.K = 0; /* A and B are not read */
+    if (plan->workspace && !(a.part = st_plan_workspace(h, plan, r))) return h->err.status;
+    st_cuda_epilogue_params(&p->g.own, p->g.swapped, data, &a.epi);
+    const int narrow = !st_generic_aligned(&p->g, &p->f, data);
+    const uint32_t blocks = a.tiles_m * a.tiles_n * a.G;
+    void *args[] = {&a};
+    st_gpu_launch l = {.kernel = p->kernel[narrow],
+                       .grid = {blocks, a.splits, 1},
+                       .block = {(unsigned)(p->row->warps_m * p->row->warps_n * 32), 1, 1},
+                       .smem = p->smem,
+                       .args = args};
+    s = st_gpu_run(h, &l);
+    if (!s && p->sum[0]) {
+        const bool aligned =
+            (uintptr_t)a.c % ((uintptr_t)p->f.cv * strata_type_bits((strata_type)p->g.c.tc) / 8) == 0;
+        const int64_t cv = aligned ? p->f.cv : 1;
+        const int64_t threads = st_ceil_div(p->g.N, cv) * p->g.M * p->g.G;
+        const st_gpu_launch sum = {.kernel = p->sum[!aligned],
+                                   .grid = {(unsigned)st_ceil_div(threads, 256), 1, 1},
+                                   .block = {256, 1, 1},
+                                   .args = args};
+        s = st_gpu_run(h, &sum);
+    }
+    if (ST_UNLIKELY(t0))
+        st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s", (long long)p->g.G,
+                     (long long)p->g.M, (long long)p->g.N, (long long)p->g.K, narrow ? ", unaligned" : "");
+    return s;
+}
+
+/* The plan's kernels: aligned, and, where that makes a difference, not. */
+static strata_status get_kernels(strata_handle *h, st_gplan *p)
+{
+    const int tc = (int)p->g.c.tc;
+    char *text = NULL;
+    strata_status s = st_cuda_epilogue_text(&h->err, &p->g.own, p->head.expr, p->g.swapped, &text);
+    for (int i = WIDE; i <= NARROW && !s; i++) {
+        st_gspec spec;
+        const st_gconfig *f = i ? &p->narrow : &p->f;
+        st_generic_spec(p->row, &p->g, f, tc, text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->kernel[i]);
+        if (s || p->f.splits == 1) continue;
+        st_gconfig one = p->f;
+        if (i) one.cv = 1;
+        st_generic_sum_spec(p->row, &p->g, &one, tc, text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->sum[i]);
+    }
+    free(text);
+    return s;
+}
+
+static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                           strata_plan **plan)
+{
+    st_contract_plan *head;
+    char why[160];
+    *plan = NULL;
+    strata_status s = st_contract_plan_new(h, problem, sizeof(st_gplan), &head);
+    if (s) return s;
+    st_gplan *p = (st_gplan *)head;
+    p->row = c->row;
+    st_generic_problem(&head->problem, problem->text, &p->g);
+    if (!st_generic_configure(p->row, &p->g, h->gpu, problem->text != NULL, c->arg[0] != 0, &p->f, why,
+                              sizeof why))
+        s = st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s: %s", problem->who, c->kernel, why);
+    if (!s) {
+        p->narrow = p->f;
+        st_generic_unaligned(p->row, &p->narrow);
+        s = get_kernels(h, p);
+    }
+    if (s) {
+        strata_plan_destroy(&head->base);
+        return s;
+    }
+    st_generic_params(p->row, &p->g, &p->f, &p->params);
+    p->smem = st_generic_smem(p->row, &p->f);
+    head->base.workspace = st_generic_workspace(p->row, &p->g, &p->f);
+    head->base.run = run;
+    *plan = &head->base;
+    return STRATA_OK;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct listed {
+    char id[96], types[24];
+    const st_grow *row;
+} listed;
+static listed list_rows[256];
+static int list_count;
+
+static void fill_list(void)
+{
+    int count;
+    const st_grow *rows = st_generic_rows(&count);
+    for (int i = 0; i < count; i++)
+        for (int t = 0; t < 3 && rows[i].tc[t]; t++)
+            for (int split = 0; split < 2 && list_count < ST_COUNT(list_rows); split++) {
+                listed *x = &list_rows[list_count++];
+                x->row = &rows[i];
+                st_generic_id(x->row, rows[i].tc[t], split, x->id, sizeof x->id);
+                snprintf(x->types, sizeof x->types, "%s%s%s", strata_type_name((strata_type)rows[i].ta),
+                         strata_type_name((strata_type)rows[i].tb),
+                         strata_type_name((strata_type)rows[i].tc[t]));
+            }
+}
+static pthread_once_t list_once = PTHREAD_ONCE_INIT;
+
+static int list(int i, strata_kernel_info *info)
+{
+    pthread_once(&list_once, fill_list);
+    if (i < 0 || i >= list_count) return 0;
+    const listed *x = &list_rows[i];
+    info->id = x->id;
+    info->family = "gemm";
+    info->types = x->types;
+    info->isa = x->row->cc >= 89 ? "sm89" : "sm80";
+    info->order = order_of(x->row, strstr(x->id, "_sk_") != NULL);
+    info->usable = false;
+    info->why_not = "runs on a handle of a CUDA device";
+    return 1;
+}
+
+static const st_provider provider = {"generic_cuda", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
+
+__attribute__((constructor)) static void list_kernels(void) { st_plan_register_kernels(list); }
+
+void st_generic_register(void)
+{
+    st_plan_register(&provider);
+    st_plan_register_kernels(list);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generic.h - contractions on any CUDA device from sm_80 on: the host's side of generic.cuh.
+ *
+ * A row of kernels.inc is a kernel with its tile; together with a problem it becomes a configuration (layouts of the loaders, elements a copy, windowed
+ * or not, split), which is what is compiled, and parameters, which a launch takes. A problem is taken simplified, and exchanged (A and B, m and n)
+ * where only the rows of C stand together, so that columns do whenever any axis does. */
+#ifndef ST_TILE_CUDA_GENERIC_H
+#define ST_TILE_CUDA_GENERIC_H
+#include "runtime/gpu.h"
+#include "tile/contract.h"
+#include "tile/cuda/epilogue.h"
+
+/* ---- parameters, mirrored in generic.cuh ------------------------------------------------------------------------------ */
+typedef struct st_gax {
+    int64_t len, a, b, c;
+    uint32_t mul, shift;
+} st_gax;
+typedef struct st_glist {
+    int64_t count;
+    st_gax ax[ST_AXES];
+} st_glist;
+typedef struct st_gwindow {
+    int32_t limit, offset;
+    int32_t row[ST_AXES], k[ST_AXES];
+} st_gwindow;
+typedef struct st_gparams {
+    const void *a, *b;
+    void *c, *part;
+    st_glist m, n, k, batch;
+    st_gwindow win[ST_BOUNDS];
+    uint32_t M, N, K, G;
+    uint32_t tiles_m, tiles_n, splits, k_split;
+    double alpha, beta;
+    st_epi_params epi;
+} st_gparams;
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------------- */
+typedef enum st_gkind { ST_G_SIMT, ST_G_LDS, ST_G_MMA, ST_G_KINDS } st_gkind;
+typedef struct st_grow {
+    const char *name; /* of the tile: "128x128x16_s3_simt" */
+    st_gkind kind;
+    int ta, tb, tacc;       /* types of A and B, and of the sums */
+    int tc[3];              /* those that C may have, 0 past the end */
+    int bm, bn, bk, stages; /* bk in elements */
+    int warps_m, warps_n, lanes_m, blocks_sm;
+    int cc;              /* least compute capability */
+    int64_t math;        /* strata_math that allows it; 0: always */
+    const char *options; /* more -D options, separated by spaces */
+} st_grow;
+const st_grow *st_generic_rows(int *count);
+/* "gemm_f32f32f32_128x128x16_s3_simt_sm80" */
+void st_generic_id(const st_grow *row, int tc, bool split, char *id, size_t n);
+
+/* ---- problems ------------------------------------------------------------------------------------------------------------- */
+typedef struct st_gproblem {
+    st_contract own; /* simplified; the epilogue's */
+    st_contract c;   /* the kernel's: exchanged where `swapped` */
+    bool swapped;
+    int window; /* 0: none; 1: A, 2: B of c has the bounds */
+    int64_t M, N, K, G;
+} st_gproblem;
+void st_generic_problem(const st_contract *c, const char *text, st_gproblem *g);
+
+typedef struct st_gconfig {
+    int layout[2], vec[2]; /* A, B: 0 along k, 1 along rows; elements a copy */
+    int kax, cv, splits;
+    bool epilogue;
+    int64_t k_split;
+} st_gconfig;
+/* How the row would run the problem, on `sms` multiprocessors; false with the rule that refuses in why. splits > 1 only where `split`. */
+bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool epilogue,
+                          bool split, st_gconfig *f, char *why, size_t n);
+/* The same for addresses with no alignment but the elements': copies of one element. */
+void st_generic_unaligned(const st_grow *row, st_gconfig *f);
+/* Does every address have the alignment that f needs? data: A, B, C as the caller gives them. */
+bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const data[]);
+double st_generic_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
+size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_gconfig *f);
+
+/* What is compiled. */
+typedef struct st_gspec {
+    st_gpu_spec spec;
+    char id[96], text[24][48];
+    char extra[160];
+} st_gspec;
+void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
+                     const char *generated, st_gspec *s);
+void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
+                         const char *generated, st_gspec *s);
+/* Parameters but for addresses and scalars; threads and shared memory of a block. */
+void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfig *f, st_gparams *p);
+void st_generic_list(st_glist *to, const st_axes *l);
+unsigned st_generic_smem(const st_grow *row, const st_gconfig *f);
+
+void st_generic_register(void);        /* generic.c */
+void st_cuda_reference_register(void); /* reference_cuda.c */
+const char *st_cuda_type(int type);    /* "bf16", "e4m3": the name in device code */
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generic_problem.c - a contraction in the form of the generic CUDA kernels, and how a row of theirs would run it. Pure functions of the problem, the row and the
+ * device's figures: the same call always has the same configuration, so the same order of summation. */
+#include "tile/cuda/generic.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t inner(const st_axes *l, int which)
+{
+    return l->count ? st_axis_stride(&l->ax[l->count - 1], which) : 0;
+}
+
+static void exchange(st_contract *c)
+{
+    st_axes t = c->m;
+    c->m = c->n;
+    c->n = t;
+    int64_t type = c->ta;
+    c->ta = c->tb;
+    c->tb = type;
+    st_axes *l[] = {&c->m, &c->n, &c->k, &c->batch};
+    for (int i = 0; i < 4; i++)
+        for (int64_t d = 0; d < l[i]->count; d++) {
+            int64_t a = l[i]->ax[d].a;
+            l[i]->ax[d].a = l[i]->ax[d].b;
+            l[i]->ax[d].b = a;
+        }
+}
+
+void st_generic_problem(const st_contract *c, const char *text, st_gproblem *g)
+{
+    memset(g, 0, sizeof *g);
+    g->own = *c;
+    if (!text) g->own.epi_operands = 0;
+    st_tile_simplify(&g->own);
+    g->c = g->own;
+    const int64_t mc = inner(&g->c.m, 'c'), nc = inner(&g->c.n, 'c');
+    g->swapped = g->c.m.count && mc == 1 && (nc != 1 || g->c.n.count == 0);
+    if (g->swapped) exchange(&g->c);
+    g->window = g->c.bounds ? 1 + g->swapped : 0;
+    g->M = st_axes_len(&g->c.m);
+    g->N = st_axes_len(&g->c.n);
+    g->K = st_axes_len(&g->c.k);
+    g->G = st_axes_len(&g->c.batch);
+}
+
+/* ---- alignment ------------------------------------------------------------------------------------------------------------- */
+
+static bool multiple(const st_axes *l, int which, int v, int64_t but)
+{
+    for (int64_t d = 0; d < l->count; d++)
+        if (d != but && st_axis_stride(&l->ax[d], which) % v) return false;
+    return true;
+}
+
+/* May v elements along the innermost axis of `fast` be one copy? */
+static bool together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v)
+{
+    const int64_t last = fast->count - 1;
+    if (v == 1) return true;
+    if (last < 0 || st_axis_stride(&fast->ax[last], which) != 1) return false;
+    if (fast->count > 1 && fast->ax[last].len % v) return false;
+    return multiple(fast, which, v, last) && multiple(slow, which, v, -1) && multiple(batch, which, v, -1);
+}
+
+static bool bound_on(const st_contract *c, bool is_k, int64_t axis)
+{
+    for (int64_t b = 0; b < c->bounds; b++)
+        if ((is_k ? c->bound[b].k : c->bound[b].m) == axis) return true;
+    return false;
+}
+
+static int size_of(int type) { return (int)strata_type_bits((strata_type)type) / 8; }
+
+static void side(const st_gproblem *g, int s, int type, const int *allowed, st_gconfig *f)
+{
+    const st_axes *rows = s ? &g->c.n : &g->c.m;
+    const int which = s ? 'b' : 'a';
+    const int64_t sr = llabs(inner(rows, which)), sk = llabs(inner(&g->c.k, which));
+    const bool along_rows = rows->count && (!g->c.k.count || (sr != 0 && (sk == 0 || sr < sk)));
+    const st_axes *fast = along_rows ? rows : &g->c.k, *slow = along_rows ? &g->c.k : rows;
+    f->layout[s] = along_rows;
+    f->vec[s] = 1;
+    const bool bounded = g->window == s + 1 && fast->count && bound_on(&g->c, !along_rows, fast->count - 1);
+    if (bounded) return;
+    for (int i = 0; allowed[i]; i++)
+        if (together(fast, slow, &g->c.batch, which, allowed[i]) && allowed[i] * size_of(type) <= 16) {
+            f->vec[s] = allowed[i];
+            return;
+        }
+}
+
+/* Elements a copy that a kind's loaders have, the most first. */
+static const int *vectors(const st_grow *row, bool along_rows)
+{
+    static const int one[] = {1, 0}, four[] = {4, 2, 1, 0}, two[] = {2, 1, 0}, eight[] = {8, 4, 2, 1, 0},
+                     wide[] = {16, 8, 4, 1, 0};
+    static const int four1[] = {4, 1, 0};
+    switch (row->kind) {
+    case ST_G_SIMT: return along_rows ? size_of(row->ta) == 8 ? two : four1 : one;
+    case ST_G_LDS: return size_of(row->ta) == 8 ? two : four1;
+    default: return size_of(row->ta) == 1 ? (along_rows ? four1 : wide) : along_rows ? eight : eight;
+    }
+    (void)four;
+}
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------------- */
+
+static bool fits_int(const st_gproblem *g, char *why, size_t n)
+{
+    if (g->M >= 1 << 30 || g->N >= 1 << 30 || g->K >= 1 << 30 || g->G >= 1 << 30) {
+        snprintf(why, n, "takes sizes below 2^30");
+        return false;
+    }
+    for (int64_t b = 0; b < g->c.bounds; b++) {
+        const st_bound *x = &g->c.bound[b];
+        if (x->limit >= 1 << 30 || llabs(x->offset) >= 1 << 30 || llabs(x->im) >= 1 << 20 ||
+            llabs(x->ik) >= 1 << 20) {
+            snprintf(why, n, "takes images below 2^30 rows");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Multiply-adds a clock and multiprocessor, times what the kind reaches of them. */
+static double rate(const st_grow *row, int cc)
+{
+    const bool big = cc / 10 == 8 ? cc == 80 : cc / 10 == 9 || cc / 10 == 10;
+    if (row->kind == ST_G_SIMT)
+        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8 : (cc == 80 ? 64 : 128) * 0.78;
+    if (row->kind == ST_G_LDS && row->ta == STRATA_F64) return big ? (cc >= 90 ? 128 : 64) * 0.85 : 1.9;
+    const double half = cc == 80 ? 1024 : cc == 90 ? 2048 * 0.6 : cc / 10 == 10 ? 1024 : 512;
+    if (row->kind == ST_G_LDS) return half / 2 * 0.7;
+    return half * 0.75 * (size_of(row->ta) == 1 ? 1.8 : 1);
+}
+
+/* Microseconds of one k step of one block when its multiprocessor is full, and of what a block does once. */
+static double step_us(const st_grow *row, const st_gconfig *f, const st_gpu *gpu)
+{
+    const double clock = gpu->clock_mhz > 0 ? gpu->clock_mhz : 1500;
+    double clocks = (double)row->bm * row->bn * row->bk / rate(row, gpu->cc) * row->blocks_sm;
+    /* single elements cost an instruction each, where wider copies do not count */
+    const double copies[2] = {(double)row->bm * row->bk / f->vec[0], (double)row->bn * row->bk / f->vec[1]};
+    clocks += (copies[0] + copies[1]) *
+              (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) * row->blocks_sm;
+    return clocks / clock;
+}
+
+static int64_t tiles(const st_grow *row, const st_gproblem *g)
+{
+    return st_ceil_div(g->M, row->bm) * st_ceil_div(g->N, row->bn) * g->G;
+}
+
+static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu,
+                       int64_t splits)
+{
+    const int64_t slots = (int64_t)gpu->sms * row->blocks_sm, blocks = tiles(row, g) * splits;
+    const int64_t steps = st_ceil_div(st_ceil_div(g->K, row->bk), splits), waves = blocks / slots,
+                  rest = blocks % slots;
+    const double step = step_us(row, f, gpu),
+                 copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 1e6;
+    /* a last wave that leaves multiprocessors with fewer blocks than they hold runs faster, at least as long as one block alone */
+    double share = (double)rest / (double)slots, alone = 1.0 / row->blocks_sm;
+    if (share < alone * 1.25) share = rest ? alone * 1.25 : 0;
+    double us = ((double)waves + share) * (double)steps * step + (double)(waves + (rest != 0)) * 1.0 + 3.0;
+    const double c = (double)g->M * (double)g->N * (double)g->G;
+    if (splits > 1) us += 2.5 + c * (double)splits * size_of(row->tacc) * 2 / copy;
+    const double least =
+        ((double)g->M * (double)g->K + (double)g->N * (double)g->K) * (double)g->G * size_of(row->ta) / copy;
+    return us > least + 3 ? us : least + 3;
+}
+
+bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool epilogue,
+                          bool split, st_gconfig *f, char *why, size_t n)
+{
+    memset(f, 0, sizeof *f);
+    if (gpu->cc < row->cc) {
+        snprintf(why, n, "needs compute capability %d.%d; %s has %d.%d", row->cc / 10, row->cc % 10,
+                 gpu->device, gpu->cc / 10, gpu->cc % 10);
+        return false;
+    }
+    if (!fits_int(g, why, n)) return false;
+    if (g->c.k.count > 3) {
+        snprintf(why, n, "takes up to 3 axes of k, not %d", (int)g->c.k.count);
+        return false;
+    }
+    for (int64_t d = 0; d < g->c.n.count && g->window == 1; d++)
+        if (g->c.n.ax[d].a) {
+            snprintf(why, n, "takes a windowed operand without axes of the other side");
+            return false;
+        }
+    const int types[2] = {(int)g->c.ta, (int)g->c.tb};
+    for (int s = 0; s < 2; s++) {
+        const st_axes *other = s ? &g->c.m : &g->c.n; /* axes that this side must not have */
+        for (int64_t d = 0; d < other->count; d++)
+            if (st_axis_stride(&other->ax[d], s ? 'b' : 'a')) {
+                snprintf(why, n,
+                         "takes operands along m and k, and along n and k; %c has an axis of the other's",
+                         "AB"[s]);
+                return false;
+            }
+        f->vec[s] = 1;
+        side(g, s, types[s], vectors(row, false), f);
+        side(g, s, types[s], vectors(row, f->layout[s]), f);
+    }
+    f->kax = g->c.k.count <= 1 ? 1 : 3;
+    const int most = row->kind == ST_G_SIMT ? (size_of(row->tacc) == 8 ? 2 : 4) : 2;
+    f->cv = together(&g->c.n, &g->c.m, &g->c.batch, 'c', most) ? most : 1;
+    f->epilogue = epilogue;
+    f->splits = 1;
+    f->k_split = st_ceil_div(st_max64(g->K, 1), row->bk) * row->bk;
+    const int64_t steps = st_ceil_div(g->K, row->bk);
+    const unsigned smem = st_generic_smem(row, f);
+    if (smem > (unsigned)gpu->smem_block && gpu->smem_block) {
+        snprintf(why, n, "needs %u bytes of shared memory; %s gives a block %d", smem, gpu->device,
+                 gpu->smem_block);
+        return false;
+    }
+    if (tiles(row, g) >= (int64_t)1 << 31) {
+        snprintf(why, n, "has more than 2^31 tiles");
+        return false;
+    }
+    if (!split) return true;
+    if (tiles(row, g) * 2 > (int64_t)gpu->sms * row->blocks_sm * 3 || steps < 8) {
+        snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
+        return false;
+    }
+    double best = total_us(row, g, f, gpu, 1);
+    const int64_t item = g->M * g->N * g->G * size_of(row->tacc);
+    for (int64_t s = 2; s <= 64 && s * 4 <= steps && s * item <= (int64_t)256 << 20; s++) {
+        const int64_t each = st_ceil_div(steps, s);
+        if (st_ceil_div(steps, each) != s) continue;
+        const double us = total_us(row, g, f, gpu, s);
+        if (us < best * 0.97) {
+            best = us;
+            f->splits = (int)s;
+            f->k_split = each * row->bk;
+        }
+    }
+    if (f->splits > 1) return true;
+    snprintf(why, n, "a split of k would not pay");
+    return false;
+}
+
+double st_generic_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
+{
+    return total_us(row, g, f, gpu, f->splits);
+}
+
+size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_gconfig *f)
+{
+    return f->splits > 1 ? (size_t)(g->M * g->N * g->G) * (size_t)f->splits * (size_t)size_of(row->tacc) : 0;
+}
+
+void st_generic_unaligned(const st_grow *row, st_gconfig *f)
+{
+    (void)row;
+    f->vec[0] = f->vec[1] = 1;
+    if (f->splits == 1) f->cv = 1;
+}
+
+bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const data[])
+{
+    const int a = g->swapped, b = !g->swapped;
+    const uintptr_t need[3] = {(uintptr_t)(f->vec[0] * size_of((int)g->c.ta)),
+                               (uintptr_t)(f->vec[1] * size_of((int)g->c.tb)),
+                               (uintptr_t)(f->cv * size_of((int)g->c.tc))};
+    return (uintptr_t)data[a] % need[0] == 0 && (uintptr_t)data[b] % need[1] == 0 &&
+           (f->splits > 1 || (uintptr_t)data[2] % need[2] == 0);
+}
+
+/* ---- parameters ------------------------------------------------------------------------------------------------------------- */
+
+void st_generic_list(st_glist *to, const st_axes *l)
+{
+    memset(to, 0, sizeof *to);
+    to->count = l->count;
+    for (int d = 0; d < ST_AXES; d++) {
+        st_gax *x = &to->ax[d];
+        x->len = 1;
+        if (d < l->count) *x = (st_gax){l->ax[d].len, l->ax[d].a, l->ax[d].b, l->ax[d].c, 0, 0};
+        /* i / len = (mulhi(i, mul) + i) >> shift for i < 2^31 (Granlund and Montgomery, 1994) */
+        const uint64_t len = x->len > 0 && x->len < (int64_t)1 << 31 ? (uint64_t)x->len : 1;
+        while ((1ull << x->shift) < len) x->shift++;
+        x->mul = (uint32_t)(((1ull << 32) * ((1ull << x->shift) - len)) / len + 1);
+    }
+}
+
+void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfig *f, st_gparams *p)
+{
+    memset(p, 0, sizeof *p);
+    st_generic_list(&p->m, &g->c.m);
+    st_generic_list(&p->n, &g->c.n);
+    st_generic_list(&p->batch, &g->c.batch);
+    st_axes k = g->c.k;
+    int64_t first = 0; /* the kernel decodes three axes of k: the missing ones come first */
+    if (f->kax == 3) {
+        first = 3 - k.count;
+        for (int64_t d = 2; d >= 0; d--) k.ax[d] = d >= first ? k.ax[d - first] : (st_axis){1, 0, 0, 0};
+        k.count = 3;
+    }
+    st_generic_list(&p->k, &k);
+    for (int b = 0; b < ST_BOUNDS; b++) {
+        st_gwindow *w = &p->win[b];
+        w->limit = INT32_MAX;
+        if (b >= g->c.bounds) continue;
+        const st_bound *x = &g->c.bound[b];
+        w->limit = (int32_t)x->limit;
+        w->offset = (int32_t)x->offset;
+        if (x->m >= 0) w->row[x->m] = (int32_t)x->im;
+        if (x->k >= 0) w->k[x->k + first] = (int32_t)x->ik;
+    }
+    p->M = (uint32_t)g->M;
+    p->N = (uint32_t)g->N;
+    p->K = (uint32_t)g->K;
+    p->G = (uint32_t)g->G;
+    p->tiles_m = (uint32_t)st_ceil_div(g->M, row->bm);
+    p->tiles_n = (uint32_t)st_ceil_div(g->N, row->bn);
+    p->splits = (uint32_t)f->splits;
+    p->k_split = (uint32_t)f->k_split;
+}
+
+unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
+{
+    const int es = size_of(row->ta), q = 16 / es;
+    int a, b;
+    if (row->kind == ST_G_SIMT) {
+        a = row->bk * (row->bm + (f->layout[0] ? 0 : q)) * es;
+        b = row->bk * (row->bn + (f->layout[1] ? 0 : q)) * es;
+    } else if (row->kind == ST_G_LDS) {
+        const int pad = es == 8 ? 4 : 8; /* of rows along m or n */
+        a = (f->layout[0] ? row->bk * (row->bm + pad) : row->bm * (row->bk + 4)) * es;
+        b = (f->layout[1] ? row->bk * (row->bn + pad) : row->bn * (row->bk + 4)) * es;
+    } else {
+        a = row->bm * row->bk * es;
+        b = row->bn * row->bk * es;
+    }
+    return (unsigned)((a + b) * row->stages);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* generic_spec.c - the rows of the generic CUDA kernels, their ids, and the -D options that a configuration is compiled with. Equal configurations give equal options, so
+ * that compiled images are shared by problems of all sizes. */
+#include "tile/cuda/generic.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ST_SM90(...)
+#define ST_GENERIC(name, kind, ta, tb, tacc, c0, c1, c2, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, \
+                   options)                                                                                \
+    {name, kind, ta, tb, tacc, {c0, c1, c2}, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, options},
+static const st_grow rows[] = {
+#include "tile/cuda/kernels.inc"
+};
+#undef ST_GENERIC
+#undef ST_SM90
+
+const char *st_cuda_type(int type)
+{
+    switch (type) {
+    case STRATA_F8E4M3: return "e4m3";
+    case STRATA_F8E5M2: return "e5m2";
+    case STRATA_BOOL: return "b8";
+    default: return strata_type_name((strata_type)type);
+    }
+}
+
+const st_grow *st_generic_rows(int *count)
+{
+    *count = ST_COUNT(rows);
+    return rows;
+}
+
+void st_generic_id(const st_grow *row, int tc, bool split, char *id, size_t n)
+{
+    snprintf(id, n, "gemm_%s%s%s_%s%s_sm%d", strata_type_name((strata_type)row->ta),
+             strata_type_name((strata_type)row->tb), strata_type_name((strata_type)tc), row->name,
+             split ? "_sk" : "", row->cc);
+}
+
+static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_mma.cu"},
+                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_mma"};
+
+static void option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3);
+static void option(st_gspec *s, const char *fmt, ...)
+{
+    int i = 0;
+    while (s->spec.option[i]) i++;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->text[i], sizeof s->text[i], fmt, ap);
+    va_end(ap);
+    s->spec.option[i] = s->text[i];
+}
+
+/* What the epilogue computes in: f64 where C or the sums need it. */
+static const char *accumulator(const st_grow *row, int tc)
+{
+    return tc == STRATA_F64 || tc == STRATA_I32 || row->tacc == STRATA_F64 ? "double" : "float";
+}
+
+void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
+                     const char *generated, st_gspec *s)
+{
+    memset(s, 0, sizeof *s);
+    const bool split = f->splits > 1;
+    st_generic_id(row, tc, split, s->id, sizeof s->id);
+    s->spec.id = s->id;
+    s->spec.source = source[row->kind];
+    s->spec.entry = entry[row->kind];
+    s->spec.generated = split ? NULL : generated;
+    option(s, "-DTA=%s", st_cuda_type((int)g->c.ta));
+    option(s, "-DTB=%s", st_cuda_type((int)g->c.tb));
+    option(s, "-DTC=%s", st_cuda_type(split ? row->tacc : tc));
+    option(s, "-DST_ACC=%s", split ? "float" : accumulator(row, tc));
+    option(s, "-DBM=%d", row->bm);
+    option(s, "-DBN=%d", row->bn);
+    option(s, "-DBK=%d", row->bk);
+    option(s, "-DSTAGES=%d", row->stages);
+    option(s, "-DWARPS_M=%d", row->warps_m);
+    option(s, "-DWARPS_N=%d", row->warps_n);
+    option(s, "-DMINB=%d", row->blocks_sm);
+    if (row->kind == ST_G_SIMT) {
+        option(s, "-DLM=%d", row->lanes_m);
+        option(s, "-DLN=%d", 32 / row->lanes_m);
+    }
+    option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
+    option(s, "-DVA=%d", f->vec[0]);
+    option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
+    option(s, "-DVB=%d", f->vec[1]);
+    option(s, "-DWIN=%d", g->window);
+    option(s, "-DKAX=%d", f->kax);
+    option(s, "-DCV=%d", split ? 1 : f->cv);
+    option(s, "-DSPLIT=%d", split);
+    option(s, "-DEPI=%d", s->spec.generated != NULL);
+    if (row->options) {
+        snprintf(s->extra, sizeof s->extra, "%s", row->options);
+        int i = 0;
+        while (s->spec.option[i]) i++;
+        for (char *p = s->extra, *rest; p && *p && i < ST_GPU_OPTIONS - 1; p = rest) {
+            rest = strchr(p, ' ');
+            if (rest) *rest++ = 0;
+            s->spec.option[i++] = p;
+        }
+    }
+}
+
+void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
+                         const char *generated, st_gspec *s)
+{
+    (void)g;
+    memset(s, 0, sizeof *s);
+    snprintf(s->id, sizeof s->id, "contract_sum_%s%s_sm80", strata_type_name((strata_type)row->tacc),
+             strata_type_name((strata_type)tc));
+    s->spec.id = s->id;
+    s->spec.source = "contract_sum.cu";
+    s->spec.entry = "contract_sum";
+    s->spec.generated = generated;
+    option(s, "-DTA=%s", st_cuda_type(row->tacc));
+    option(s, "-DTB=%s", st_cuda_type(row->tacc));
+    option(s, "-DTC=%s", st_cuda_type(tc));
+    option(s, "-DSUM=%s", st_cuda_type(row->tacc));
+    option(s, "-DST_ACC=%s", accumulator(row, tc));
+    option(s, "-DKAX=1");
+    option(s, "-DCV=%d", f->cv);
+    option(s, "-DEPI=%d", generated != NULL);
+}
