@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pointwise_cols.cu - reductions along lines that stand side by side: a block has 32 of them, each with TALL threads that take elements in turn. Every pass reads
+ * the lines again; totals are joined in order of the threads. */
+#include "generated.cuh"
+
+extern "C" __global__ void __launch_bounds__(32 * TALL) program_cols(const args A)
+{
+    program P(A);
+    const idx l = (idx)blockIdx.x * 32 + threadIdx.x, n = P.n();
+    const bool active = l < P.lines();
+    const length len = P.len();
+    P.line(active ? l : P.lines() - 1);
+#define PASS(p)                                                                                          \
+    {                                                                                                    \
+        __shared__ tot##p place##p[TALL][32];                                                            \
+        tot##p t;                                                                                        \
+        t.clear();                                                                                       \
+        for (idx at = threadIdx.y; at - threadIdx.y < n; at += TALL * SLOTS) {                           \
+            acc##p a;                                                                                    \
+            a.clear();                                                                                   \
+            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * TALL);               \
+            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * TALL, a);             \
+            t.take(a);                                                                                   \
+        }                                                                                                \
+        place##p[threadIdx.y][threadIdx.x] = t;                                                          \
+        __syncthreads();                                                                                 \
+        t = place##p[0][threadIdx.x];                                                                    \
+        _Pragma("unroll") for (int i = 1; i < TALL; i++) t.merge(place##p[i][threadIdx.x]);              \
+        P.line##p(t, len);                                                                               \
+    }
+    EACH_PASS(PASS)
+    if (!active) return;
+#if STORES
+    for (idx at = threadIdx.y; at < n; at += TALL * SLOTS) {
+#    pragma unroll
+        for (int k = 0; k < SLOTS; k++) P.load_last(k, at + k * TALL);
+#    pragma unroll
+        for (int k = 0; k < SLOTS; k++) P.store(k, at + k * TALL);
+    }
+#endif
+    if (threadIdx.y == 0) P.store_line();
+}

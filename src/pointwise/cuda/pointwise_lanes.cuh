@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pointwise_lanes.cuh - what generated programs are made of: a slot of N elements in registers, filled by one wide load or element by element, and read as N numbers
+ * of the program's precision; wide stores; totals over lanes, warps and blocks in a fixed order. */
+#ifndef STRATA_POINTWISE_LANES_CUH
+#define STRATA_POINTWISE_LANES_CUH
+#include "pointwise_reduce.cuh"
+
+INL void value_of(float &r, float v) { r = v; }
+INL void value_of(double &r, float v) { r = (double)v; }
+template <class T> INL void read_as(float &r, T v) { r = to_f32(v); }
+template <class T> INL void read_as(double &r, T v) { r = to_f64(v); }
+
+/* BYTES of memory as words; aligned to BYTES or 16. HINT: not to be kept in the caches. */
+template <int BYTES, bool HINT> struct words {
+    u32 q[(BYTES + 3) / 4];
+    METHOD void load(const void *p)
+    {
+        if (BYTES >= 16) {
+#pragma unroll
+            for (int i = 0; i < BYTES / 16; i++) {
+                const uint4 v = HINT ? __ldcs((const uint4 *)p + i) : ((const uint4 *)p)[i];
+                q[4 * i] = v.x, q[4 * i + 1] = v.y, q[4 * i + 2] = v.z, q[4 * i + 3] = v.w;
+            }
+        } else if (BYTES == 8) {
+            const uint2 v = *(const uint2 *)p;
+            q[0] = v.x, q[BYTES == 8] = v.y;
+        } else if (BYTES == 4) {
+            q[0] = *(const u32 *)p;
+        } else if (BYTES == 2) {
+            q[0] = *(const u16 *)p;
+        } else {
+            q[0] = *(const u8 *)p;
+        }
+    }
+    METHOD void store(void *p) const
+    {
+        if (BYTES >= 16) {
+#pragma unroll
+            for (int i = 0; i < BYTES / 16; i++) {
+                const uint4 v = make_uint4(q[4 * i], q[4 * i + 1], q[4 * i + 2], q[4 * i + 3]);
+                if (HINT)
+                    __stcs((uint4 *)p + i, v);
+                else
+                    ((uint4 *)p)[i] = v;
+            }
+        } else if (BYTES == 8) {
+            *(uint2 *)p = make_uint2(q[0], q[BYTES == 8]);
+        } else if (BYTES == 4) {
+            *(u32 *)p = q[0];
+        } else if (BYTES == 2) {
+            *(u16 *)p = (u16)q[0];
+        } else {
+            *(u8 *)p = (u8)q[0];
+        }
+    }
+};
+
+/* element i of words, and pairs into words */
+template <class T> struct in_words;
+template <> struct in_words<f32> {
+    static METHOD f32 get(const u32 *q, int i) { return f32_of_bits(q[i]); }
+};
+template <> struct in_words<f64> {
+    static METHOD f64 get(const u32 *q, int i) { return f64_of_bits((u64)q[2 * i + 1] << 32 | q[2 * i]); }
+};
+template <> struct in_words<i64> {
+    static METHOD i64 get(const u32 *q, int i) { return (i64)((u64)q[2 * i + 1] << 32 | q[2 * i]); }
+};
+template <> struct in_words<i32> {
+    static METHOD i32 get(const u32 *q, int i) { return (i32)q[i]; }
+};
+template <> struct in_words<bf16> {
+    static METHOD f32 get(const u32 *q, int i) { return f32_of_bits(i & 1 ? q[i / 2] & 0xffff0000u : q[i / 2] << 16); }
+};
+template <> struct in_words<f16> {
+    static METHOD f32 get(const u32 *q, int i) { return cvt_f32_f16((u16)(i & 1 ? q[i / 2] >> 16 : q[i / 2])); }
+};
+#define BYTE(q, i) ((u8)((q)[(i) / 4] >> 8 * ((i) & 3)))
+template <> struct in_words<e4m3> {
+    static METHOD f32 get(const u32 *q, int i) { return cvt_f32_e4m3(BYTE(q, i)); }
+};
+template <> struct in_words<e5m2> {
+    static METHOD f32 get(const u32 *q, int i) { return cvt_f32_e5m2(BYTE(q, i)); }
+};
+template <> struct in_words<i8> {
+    static METHOD i32 get(const u32 *q, int i) { return (i8)BYTE(q, i); }
+};
+template <> struct in_words<u8> {
+    static METHOD i32 get(const u32 *q, int i) { return BYTE(q, i); }
+};
+template <> struct in_words<b8> {
+    static METHOD i32 get(const u32 *q, int i) { return BYTE(q, i) != 0; }
+};
+
+/* N elements that stand side by side, read at once */
+template <class T, int N, bool HINT> struct wide_slot {
+    words<sizeof(T) * N, HINT> raw;
+    METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < (int)(sizeof raw.q / 4); i++) raw.q[i] = 0;
+    }
+    METHOD void load(const T *p, i64) { raw.load(p); }
+    template <class R> METHOD void get(R *v) const
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) v[i] = (R)in_words<T>::get(raw.q, i);
+    }
+};
+/* N elements `step` apart */
+template <class T, int N, class R> struct thin_slot {
+    R value[N];
+    METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) value[i] = 0;
+    }
+    METHOD void load(const T *p, i64 step)
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) read_as(value[i], p[i * step]);
+    }
+    METHOD void get(R *v) const
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) v[i] = value[i];
+    }
+};
+
+INL u32 bits_of(f32 v) { return bits_of_f32(v); }
+INL u32 bits_of(i32 v) { return (u32)v; }
+INL u32 bits_of(f16 v) { return v.x; }
+INL u32 bits_of(bf16 v) { return v.x; }
+INL u32 bits_of(e4m3 v) { return v.x; }
+INL u32 bits_of(e5m2 v) { return v.x; }
+INL u32 bits_of(i8 v) { return (u8)v; }
+INL u32 bits_of(u8 v) { return v; }
+INL u32 bits_of(b8 v) { return v.x; }
+INL u32 pair_of(f16, float a, float b) { return pack_f16(a, b); }
+INL u32 pair_of(bf16, float a, float b) { return pack_bf16(a, b); }
+INL u32 pair_of(e4m3, float a, float b) { return pack_e4m3(a, b); }
+INL u32 pair_of(e5m2, float a, float b) { return pack_e5m2(a, b); }
+template <class T, class R> INL u32 pair_of(T, R a, R b) { return bits_of(from<T>(a)) | bits_of(from<T>(b)) << 8 * sizeof(T); }
+
+template <class T, int N, bool HINT, class R> INL void put_wide(T *p, const R *v)
+{
+    words<sizeof(T) * N, HINT> w;
+    if (sizeof(T) == 8) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const T e = from<T>(v[i]);
+            const u64 b = *(const u64 *)&e;
+            w.q[2 * i] = (u32)b, w.q[2 * i + 1] = (u32)(b >> 32);
+        }
+    } else if (sizeof(T) == 4) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const T e = from<T>(v[i]);
+            w.q[i] = *(const u32 *)&e;
+        }
+    } else if (N == 1) {
+        p[0] = from<T>(v[0]);
+        return;
+    } else {
+        constexpr int PER = 4 / sizeof(T) < N ? 4 / sizeof(T) : N; /* elements of a word */
+        T none;
+#pragma unroll
+        for (int i = 0; i < N / PER; i++) {
+            u32 b = 0;
+#pragma unroll
+            for (int j = 0; j < PER; j += 2) b |= pair_of(none, v[i * PER + j], v[i * PER + (j + 1 < N ? j + 1 : j)]) << 8 * sizeof(T) * j;
+            w.q[i] = b;
+        }
+    }
+    w.store(p);
+}
+template <class T, int N, class R> INL void put_thin(T *p, i64 step, const R *v)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) p[i * step] = from<T>(v[i]);
+}
+
+/* q = x / d for x below 2^31: mul and shift were made for d */
+INL u32 quotient(u32 x, u64 by) { return (__umulhi(x, (u32)by) + x) >> (u32)(by >> 32); }
+
+/* ---- totals --------------------------------------------------------------------------------------------------------------- */
+template <class S> INL S from_lane_xor(const S &v, int lane)
+{
+    S r;
+    const u32 *a = (const u32 *)&v;
+    u32 *b = (u32 *)&r;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(S) / 4); i++) b[i] = __shfl_xor_sync(0xffffffffu, a[i], lane);
+    return r;
+}
+/* over groups of LANES lanes; every lane gets it */
+template <int LANES, class S> INL void over_lanes(S &t)
+{
+#pragma unroll
+    for (int i = LANES / 2; i; i >>= 1) t.merge(from_lane_xor(t, i));
+}
+/* over a block of THREADS threads through WARPS places of shared memory; every thread gets it */
+template <int THREADS, class S> INL void over_block(S &t, S *place)
+{
+    constexpr int WARPS = THREADS / 32;
+    over_lanes<32>(t);
+    if (WARPS == 1) return;
+    if ((threadIdx.x & 31) == 0) place[threadIdx.x / 32] = t;
+    __syncthreads();
+    t = place[threadIdx.x & (WARPS - 1)];
+    over_lanes<WARPS>(t);
+}
+#endif
