@@ -6,13 +6,15 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 configure = cmake -S . -B $(1) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS) $(2) >$(1).log 2>&1 || { cat $(1).log; exit 1; }
 
-.PHONY: help setup build demo test test-asan test-tsan test-clang bench conformance soak install bundle format check clean
+.PHONY: help setup build demo test test-asan test-tsan test-clang bench conformance soak install bundle bundle-gpu pack check-kernels test-gpu format check clean
 
 help:
 	@echo "make demo        set up, build, train a network on Fashion-MNIST and show one call's path"
 	@echo "make test        set up, build, run every test and check that this machine can"
 	@echo "make test-asan   the tests under AddressSanitizer and UBSan;  make test-tsan: under ThreadSanitizer"
 	@echo "make test-clang  the tests built with clang"
+	@echo "make test-gpu    the tests on this machine's GPU, with a report under bench/results;  make bundle-gpu: the same to carry to another machine"
+	@echo "make pack        all GPU kernels compiled ahead of time (minutes);  make check-kernels: that each compiles without warnings and spills"
 	@echo "make bench       Strata beside the peers it finds;  make soak: random problems with free seeds for SOAK_SECONDS"
 	@echo "make conformance other people's suites against the built library (none in this version yet: see docs/building.md)"
 	@echo "make install     library, headers, command to PREFIX ($(PREFIX));  make bundle: a relocatable folder dist/strata"
@@ -34,6 +36,21 @@ check:
 	@tools/check_layers
 	@tools/check_format
 	@tools/check_kernels $(BUILD)/libst_tile.a
+
+# GPU kernels: NVRTC is needed, a GPU is not
+pack: build
+	@ninja -C $(BUILD) pack
+
+check-kernels: build
+	@$(BUILD)/strata-pack check --jobs $(JOBS) || [ $$? -eq 77 ]
+
+GPU_OUT ?= $(BUILD)/gpu-tests
+test-gpu: build
+	@tools/test_gpu $(BUILD) $(GPU_OUT); code=$$?; tools/test_gpu_file $(GPU_OUT) bench/results; exit $$code
+
+bundle-gpu: build
+	@ninja -C $(BUILD) pack
+	@tools/bundle $(BUILD) dist/strata-gpu gpu
 
 test-asan: setup
 	@$(call configure,$(BUILD)-asan,-DSTRATA_SANITIZE=address)
@@ -60,7 +77,7 @@ SOAK_SECONDS ?= 600
 soak: build
 	@tools/soak $(BUILD) $(SOAK_SECONDS)
 
-conformance: build
+conformance: build check-kernels
 	@echo "strata: this version has no conformance suites; ctest's ops_ tests are the full ones"
 	@cd $(BUILD) && ctest --output-on-failure -R ops_
 
