@@ -180,6 +180,7 @@ static strata_status compile_program(st_err *e, const st_libnvrtc *nv, st_nvrtc_
     options[n++] = option;
     options[n++] = "-std=c++17";
     options[n++] = "-default-device";
+    options[n++] = "--diag-suppress=177"; /* a header's function that this kernel does not use */
     if (!ptx) options[n++] = "--ptxas-options=-v";
     for (int i = 0; i < ST_GPU_OPTIONS && s->option[i]; i++) options[n++] = s->option[i];
     int r = nv->compile(program, n, options);

@@ -27,7 +27,8 @@ static const char plain[] = "#include \"two.cuh\"\n#include \"generated.cuh\"\n"
 static const char two[] = "float two() { return 2.0f; }\n";
 static const char unused[] = "float three() { return 3.0f; }\n";
 static const char wrong[] = "extern \"C\" __global__ void fill(float *p)\n{\n    p[0] = nothing;\n}\n";
-static const char noisy[] = "extern \"C\" __global__ void fill(float *p) { int idle; p[0] = 1; }\n";
+static const char noisy[] =
+    "float idle() {}\nextern \"C\" __global__ void fill(float *p) { p[0] = idle(); }\n";
 static const char spills[] =
     "extern \"C\" __global__ void __launch_bounds__(1024, 2) fill(float *p, int n)\n{\n"
     "    float a[96];\n"
