@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.c - strata_copy and strata_fill: any strides. Dims are sorted by the output's stride and merged where both sides allow; the
- * innermost run is copied by its element size. */
+/* copy.c - strata_copy and strata_fill: any strides; on a GPU's handle cuda/copy.c does the work. Dims are sorted
+ * by the output's stride and merged where both sides allow; the innermost run is copied by its element size. */
 #include "runtime/runtime.h"
 #include <string.h>
 
-typedef struct st_walk {
-    int n;
-    int64_t len[STRATA_MAX_RANK], d[STRATA_MAX_RANK], s[STRATA_MAX_RANK]; /* bytes */
-} st_walk;
-
-static st_walk plan_walk(const strata_tensor *dst, const strata_tensor *src, int64_t size)
+st_walk st_walk_plan(const strata_tensor *dst, const strata_tensor *src, int64_t size)
 {
     st_walk w = {.n = 0};
     for (int i = 0; i < dst->rank; i++) {
@@ -70,6 +65,8 @@ static void walk_copy(const st_walk *w, int i, char *d, const char *s, int64_t s
     for (int64_t k = 0; k < w->len[i]; k++) walk_copy(w, i + 1, d + k * w->d[i], s + k * w->s[i], size);
 }
 
+void st_walk_copy(const st_walk *w, char *d, const char *s, int64_t size) { walk_copy(w, 0, d, s, size); }
+
 static strata_status whole_bytes(strata_handle *h, const char *who, const char *name, const strata_tensor *t)
 {
     if (strata_type_bits((strata_type)t->type) >= 8) return STRATA_OK;
@@ -102,11 +99,14 @@ strata_status strata_copy(strata_handle *h, strata_tensor src, strata_tensor dst
                        "%s: src and dst overlap in memory without being the same view", who);
     uint64_t t0 = st_trace_begin();
     int64_t size = (int64_t)strata_type_bits((strata_type)src.type) / 8;
-    st_walk w = plan_walk(&dst, &src, size);
-    walk_copy(&w, 0, dst.data, src.data, size);
+    st_walk w = st_walk_plan(&dst, &src, size);
+    if (h->gpu)
+        r = st_cuda_copy(h, &src, &dst, &w, size);
+    else
+        walk_copy(&w, 0, dst.data, src.data, size);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "runtime", "copy", "%s %s", strata_type_name((strata_type)src.type), ST_DIMS(src));
-    return STRATA_OK;
+    return r;
 }
 
 static void walk_fill(const st_walk *w, int i, char *d, const char *value, int64_t size)
@@ -119,6 +119,11 @@ static void walk_fill(const st_walk *w, int i, char *d, const char *value, int64
     for (int64_t k = 0; k < w->len[i]; k++) walk_fill(w, i + 1, d + k * w->d[i], value, size);
 }
 
+void st_walk_fill(const st_walk *w, char *d, const char *value, int64_t size)
+{
+    walk_fill(w, 0, d, value, size);
+}
+
 strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar value)
 {
     static const char who[] = "strata_fill";
@@ -127,6 +132,8 @@ strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar val
         (r = whole_bytes(h, who, "dst", &dst)))
         return r;
     double re, im;
+    char here[16];
+    if (value.ptr && h->gpu && !st_cuda_scalar_here(h, who, "value", &value, here)) return h->err.status;
     if (!st_scalar_value(&h->err, who, "value", value, &re, &im)) return h->err.status;
     char one[16] = {0};
     bool complex = dst.type == STRATA_C64 || dst.type == STRATA_C128;
@@ -145,7 +152,8 @@ strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar val
     }
     int64_t size = (int64_t)strata_type_bits((strata_type)dst.type) / 8;
     if (strata_count(dst) == 0) return STRATA_OK;
-    st_walk w = plan_walk(&dst, NULL, size);
+    st_walk w = st_walk_plan(&dst, NULL, size);
+    if (h->gpu) return st_cuda_fill(h, &dst, &w, one, size);
     walk_fill(&w, 0, dst.data, one, size);
     return STRATA_OK;
 }

@@ -44,6 +44,8 @@ typedef struct st_gpu_kernel {
     void *function;
     int registers, local_bytes, static_smem, max_threads;
     double compile_ms; /* 0 when it came from a cache */
+    atomic_int smem_set,
+        cluster_set; /* launches: the most dynamic shared memory arranged for; clusters above 8 allowed */
 } st_gpu_kernel;
 /* Borrowed, alive until the process ends; safe from several threads. Errors carry NVRTC's log lines. Never called inside a run: plans get their
  * kernels when they are built. */
@@ -103,6 +105,10 @@ strata_status st_gpu_upload(strata_handle *h, void *dst, const void *src,
 strata_status st_gpu_download(strata_handle *h, void *dst, const void *src,
                               size_t bytes); /* finished at return */
 bool st_gpu_capturing(strata_handle *h);     /* is the stream being captured into a graph? */
+void *st_gpu_stream(strata_handle *h);       /* the CUstream */
+/* The end of a public call's run: gives back what
+ * workspace it took inside a graph that the caller captures. */
+void st_gpu_run_end(strata_handle *h);
 
 /* Does the address belong to the device (or is it managed or registered, so that kernels may use it)? */
 bool st_gpu_reaches(strata_handle *h, const void *p);

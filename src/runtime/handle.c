@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handle.c - handles and devices. */
+#include "runtime/gpu.h"
 #include "runtime/runtime.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,20 +21,66 @@ strata_status st_handle_check(strata_handle *h, const char *who)
                    h ? "destroyed, or not a strata_handle" : "NULL");
 }
 
-bool st_device_parse(st_err *e, const char *who, const char *device, char *out, size_t n)
+static void unknown_device(st_err *e, const char *who, const char *device)
 {
-    if (!device || !strcmp(device, "auto") || !strcmp(device, "cpu") || !strcmp(device, "cpu:0")) {
-        snprintf(out, n, "cpu");
+    st_fail(e, STRATA_ERROR_DEVICE,
+            "%s: there is no device \"%s\"; known are \"auto\", \"cpu\" and \"cuda:0\" (the GPU's number)",
+            who, device);
+}
+
+/* ST_NO_DEVICE with e set, ST_DEVICE_CPU, or a GPU's ordinal. */
+enum { ST_NO_DEVICE = -2, ST_DEVICE_CPU = -1 };
+static int device_parse(st_err *e, const char *who, const char *device)
+{
+    if (!strcmp(device, "cpu") || !strcmp(device, "cpu:0")) return ST_DEVICE_CPU;
+    if (!strcmp(device, "cuda")) return 0;
+    if (!strncmp(device, "cuda:", 5) && device[5] >= '0' && device[5] <= '9') {
+        char *end;
+        long n = strtol(device + 5, &end, 10);
+        if (!*end && n < 4096) return (int)n;
+    }
+    unknown_device(e, who, device);
+    return ST_NO_DEVICE;
+}
+
+/* What "auto" is: STRATA_DEVICE, else the first GPU that can be used, else the CPU (and the trace says why). */
+static int device_auto(st_err *e, const char *who)
+{
+    const char *named = st_env("STRATA_DEVICE");
+    if (named && strcmp(named, "auto")) {
+        int d = device_parse(e, who, named);
+        if (d == ST_NO_DEVICE)
+            st_err_frame(e, "runtime", "STRATA_DEVICE=%.100s says what \"auto\" is", named);
+        return d;
+    }
+    st_err why = {0};
+    int d = st_cuda_best(&why);
+    if (d >= 0) return d;
+    const uint64_t t0 = st_trace_begin();
+    if (ST_UNLIKELY(t0)) st_trace_end(t0, "runtime", "auto", "is the CPU: %.300s", why.text);
+    return ST_DEVICE_CPU;
+}
+
+/* Puts the handle on the device; false with e set. */
+static bool attach(strata_handle *h, st_err *e, const char *device)
+{
+    static const char who[] = "strata_create";
+    const bool any = !device || !strcmp(device, "auto");
+    int d = any ? device_auto(e, who) : device_parse(e, who, device);
+    if (d == ST_NO_DEVICE) return false;
+    if (d == ST_DEVICE_CPU) {
+        snprintf(h->device, sizeof h->device, "cpu");
+        h->workspace_limit = SIZE_MAX;
         return true;
     }
-    if (!strncmp(device, "cuda", 4)) {
-        st_fail(e, STRATA_ERROR_DEVICE,
-                "%s: this build of Strata has no CUDA backend, so there is no device \"%s\"", who, device);
-        st_err_remedy(e, "use \"cpu\", or \"auto\" for the best device there is");
-    } else {
-        st_fail(e, STRATA_ERROR_DEVICE, "%s: there is no device \"%s\"; known are \"auto\" and \"cpu\"", who,
-                device);
-    }
+    h->staging = any;
+    if (st_cuda_attach(h, e, d)) return true;
+    char text[sizeof e->text];
+    memcpy(text, e->text, sizeof text);
+    snprintf(e->text, sizeof e->text, "%s: the device \"cuda:%d\" cannot be used: %.600s", who, d, text);
+    if (!e->remedy[0])
+        st_err_remedy(e,
+                      "use \"cpu\", or \"auto\" for the best device there is; `strata doctor` looks closer");
     return false;
 }
 
@@ -42,16 +90,16 @@ strata_status strata_create(strata_handle **out, const char *device)
     if (!out) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_create: the address for the handle is NULL");
     *out = NULL;
     st_trace_init();
-    char name[32];
-    if (!st_device_parse(e, "strata_create", device, name, sizeof name)) return e->status;
     strata_handle *h = st_stable_new(&handles);
     if (!h)
         return st_fail(e, STRATA_ERROR_MEMORY, "strata_create: no memory for a handle (%zu bytes)",
                        sizeof *h);
-    h->magic = ST_HANDLE_MAGIC;
-    snprintf(h->device, sizeof h->device, "%s", name);
     h->cpu = st_cpu_get();
-    h->workspace_limit = SIZE_MAX;
+    if (!attach(h, e, device)) {
+        st_stable_put(&handles, h);
+        return e->status;
+    }
+    h->magic = ST_HANDLE_MAGIC;
     *out = h;
     return STRATA_OK;
 }
@@ -61,8 +109,12 @@ void strata_destroy(strata_handle *h)
     if (!h || h->magic != ST_HANDLE_MAGIC) return;
     if (h->plan_slot && h->plan_slot_free) h->plan_slot_free(h->plan_slot);
     h->plan_slot = NULL;
+    if (h->gpu) st_cuda_graph_abandon(h);
     st_workspace_drop(h);
-    if (h->outstanding) st_cpu_forget(h); /* their memory stays the caller's allocator's */
+    if (h->gpu)
+        st_cuda_detach(h);
+    else if (h->outstanding)
+        st_cpu_forget(h); /* their memory stays the caller's allocator's */
     h->magic = 0;
     st_stable_put(&handles, h);
 }
@@ -92,19 +144,30 @@ const char *strata_handle_device(const strata_handle *h)
 {
     return h && h->magic == ST_HANDLE_MAGIC ? h->device : "none";
 }
-int strata_device_count(void) { return 1; }
-const char *strata_device_name(int i) { return i == 0 ? "cpu" : NULL; }
+int strata_device_count(void) { return 1 + st_cuda_visible(); }
+
+const char *strata_device_name(int i)
+{
+    static char names[ST_MOST_GPUS][12]; /* the same bytes whoever writes them */
+    if (i == 0) return "cpu";
+    if (i < 0 || i > ST_MOST_GPUS || i > st_cuda_visible()) return NULL;
+    snprintf(names[i - 1], sizeof names[i - 1], "cuda:%d", i - 1);
+    return names[i - 1];
+}
 
 strata_status strata_get_device_info(const char *device, strata_device_info *info)
 {
+    static const char who[] = "strata_get_device_info";
     st_err *e = st_err_thread();
-    char name[32], isa[128];
+    char isa[128];
     if (!info) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_get_device_info: info is NULL");
-    if (!st_device_parse(e, "strata_get_device_info", device, name, sizeof name)) return e->status;
+    int d = !device || !strcmp(device, "auto") ? device_auto(e, who) : device_parse(e, who, device);
+    if (d == ST_NO_DEVICE) return e->status;
+    if (d != ST_DEVICE_CPU) return st_cuda_info(e, who, d, info);
     const st_cpu *c = st_cpu_get();
     memset(info, 0, sizeof *info);
     snprintf(info->name, sizeof info->name, "%s", c->name);
-    snprintf(info->device, sizeof info->device, "%s", name);
+    snprintf(info->device, sizeof info->device, "cpu");
     snprintf(info->isa, sizeof info->isa, "%s", st_isa_name(c->isa, isa, sizeof isa));
     info->threads = st_team_size();
     info->processors = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);

@@ -24,10 +24,22 @@ struct strata_handle {
     size_t workspace_size, workspace_peak;
     size_t workspace_limit;
     bool workspace_is_callers;
-    void *workspace_base; /* to free */
-    size_t held;          /* bytes the handle holds from its allocator */
-    int outstanding;      /* strata_alloc'ed blocks from a caller's allocator */
+    size_t held;     /* bytes the handle holds from its allocator */
+    int outstanding; /* strata_alloc'ed blocks from a caller's allocator */
     strata_stream *stream;
+    struct {                        /* of a handle on a GPU */
+        int entered;                /* calls that have its context current */
+        bool pushed;                /* of them the outermost found another one */
+        bool ordered;               /* `last` holds the workspace's last use in another stream */
+        struct CUevent_st *last;    /* recorded where the stream was left */
+        uint64_t last_serial;       /* of that stream */
+        void *node_workspace;       /* workspace of one run inside a graph that the caller captures */
+        struct strata_graph *graph; /* being captured by strata_graph_begin */
+        struct {
+            char *lo, *hi;
+        } reach[8]; /* ranges of device memory met last */
+        unsigned reach_next;
+    } cuda;
     void *plan_slot; /* plan layer's cache */
     void (*plan_slot_free)(void *);
 };

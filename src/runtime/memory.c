@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - what a handle does with memory: strata_alloc and strata_free, a caller's own allocator, the workspace. */
+#include "runtime/gpu.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
@@ -43,6 +44,7 @@ strata_status strata_alloc(strata_handle *h, size_t bytes, void **ptr)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "strata_alloc: ptr is NULL; give the address of a pointer");
     *ptr = NULL;
+    if (h->gpu) return st_cuda_alloc(h, bytes, ptr);
     if (bytes > (size_t)PTRDIFF_MAX - ST_BLOCK_HEADER) return no_memory(h, bytes);
     if (!h->own_allocator) {
         void *p = st_cpu_alloc(bytes, 64);
@@ -61,6 +63,7 @@ strata_status strata_free(strata_handle *h, void *ptr)
 {
     strata_status s = st_handle_check(h, "strata_free");
     if (s || !ptr) return s;
+    if (h->gpu) return st_cuda_free(h, ptr);
     size_t bytes;
     switch (st_cpu_take(ptr, h, &bytes)) {
     case ST_TAKEN_POOL: return STRATA_OK;
@@ -79,10 +82,40 @@ strata_status strata_free(strata_handle *h, void *ptr)
                    ptr);
 }
 
+strata_status strata_alloc_host(strata_handle *h, size_t bytes, void **ptr)
+{
+    strata_status s = st_handle_check(h, "strata_alloc_host");
+    if (s) return s;
+    if (!ptr)
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                       "strata_alloc_host: ptr is NULL; give the address of a pointer");
+    *ptr = NULL;
+    if (h->gpu) return st_cuda_alloc_host(h, bytes, ptr);
+    if (bytes <= (size_t)PTRDIFF_MAX - ST_BLOCK_HEADER) *ptr = st_cpu_alloc(bytes, 64);
+    if (*ptr) return STRATA_OK;
+    return st_fail(&h->err, STRATA_ERROR_MEMORY, "strata_alloc_host: no memory for %zu bytes", bytes);
+}
+
+strata_status strata_free_host(strata_handle *h, void *ptr)
+{
+    strata_status s = st_handle_check(h, "strata_free_host");
+    size_t bytes;
+    if (s || !ptr) return s;
+    if (h->gpu) return st_cuda_free_host(h, ptr);
+    if (st_cpu_take(ptr, NULL, &bytes) == ST_TAKEN_POOL) return STRATA_OK;
+    return st_fail(
+        &h->err, STRATA_ERROR_ARGUMENT,
+        "strata_free_host: %p is not a live block of strata_alloc_host (freed twice, or from elsewhere?)",
+        ptr);
+}
+
+/* A caller's allocator on a GPU gives device memory, where plans and caches cannot lie. */
+static bool from_callers(const strata_handle *h) { return h->own_allocator && !h->gpu; }
+
 void *st_malloc(strata_handle *h, size_t bytes)
 {
     if (bytes > (size_t)PTRDIFF_MAX - ST_BLOCK_HEADER) return NULL;
-    if (!h->own_allocator) return st_cpu_alloc(bytes, 64);
+    if (!from_callers(h)) return st_cpu_alloc(bytes, 64);
     void *p = callers_alloc(h, bytes);
     if (p) h->held += bytes;
     return p;
@@ -91,7 +124,7 @@ void *st_malloc(strata_handle *h, size_t bytes)
 void st_mfree(strata_handle *h, void *p, size_t bytes)
 {
     if (!p) return;
-    if (!h->own_allocator) {
+    if (!from_callers(h)) {
         st_cpu_take(p, h, &bytes);
         return;
     }
@@ -102,6 +135,10 @@ void st_mfree(strata_handle *h, void *p, size_t bytes)
 void st_workspace_drop(strata_handle *h)
 {
     if (h->workspace_is_callers) return;
+    if (h->gpu) {
+        st_cuda_workspace_drop(h);
+        return;
+    }
     st_mfree(h, h->workspace, h->workspace_size);
     h->workspace = NULL;
     h->workspace_size = 0;
@@ -111,6 +148,7 @@ void *st_workspace(strata_handle *h, size_t bytes) { return st_workspace_beyond(
 
 void *st_workspace_beyond(strata_handle *h, size_t bytes, size_t uncounted)
 {
+    if (h->gpu && !h->workspace_is_callers) return st_cuda_workspace(h, bytes, uncounted);
     if (ST_LIKELY(bytes <= h->workspace_size)) {
         if (bytes > h->workspace_peak) h->workspace_peak = bytes;
         return h->workspace;
@@ -161,6 +199,12 @@ strata_status strata_set_workspace(strata_handle *h, void *ptr, size_t bytes)
             &h->err, STRATA_ERROR_ARGUMENT,
             "strata_set_workspace: ptr is NULL but bytes is %zu; NULL with 0 restores the handle's own",
             bytes);
+    if (ptr && h->gpu && !st_gpu_reaches(h, ptr)) {
+        st_fail(&h->err, STRATA_ERROR_DEVICE, "strata_set_workspace: %p is memory that %s does not reach",
+                ptr, h->device);
+        st_err_remedy(&h->err, "allocate it with strata_alloc on this handle");
+        return STRATA_ERROR_DEVICE;
+    }
     st_workspace_drop(h);
     h->workspace = ptr;
     h->workspace_size = bytes;
@@ -204,7 +248,10 @@ strata_status strata_get_memory_stats(strata_handle *h, strata_memory_stats *sta
     strata_status s = st_handle_check(h, "strata_get_memory_stats");
     if (s) return s;
     if (!stats) return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_get_memory_stats: stats is NULL");
-    st_cpu_stats(stats);
+    if (h->gpu)
+        st_cuda_stats(h, stats);
+    else
+        st_cpu_stats(stats);
     stats->workspace_bytes = h->workspace_is_callers ? 0 : h->workspace_size;
     stats->workspace_peak = h->workspace_peak;
     return STRATA_OK;
@@ -214,6 +261,7 @@ strata_status strata_trim(strata_handle *h)
 {
     strata_status s = st_handle_check(h, "strata_trim");
     if (s) return s;
+    if (h->gpu) return st_cuda_trim(h);
     st_workspace_drop(h);
     st_cpu_trim();
     return STRATA_OK;
