@@ -40,6 +40,20 @@ STRATA_API int strata_device_count(void);         /* the CPU counts as one */
 STRATA_API const char *strata_device_name(int i); /* "cpu", "cuda:0"; NULL past the end */
 STRATA_API const char *strata_handle_device(const strata_handle *h);
 
+/* What GPU kernels come from on this machine. The texts are paths where the thing is there, else why it is not. */
+typedef struct strata_gpu_info {
+    int32_t driver_version; /* CUDA version that the driver offers, 13000 for 13.0; 0: no driver */
+    int32_t
+        nvrtc_version; /* the oldest NVRTC found; 0: none, kernels come from the pack and the cache alone */
+    int32_t pack_kernels;  /* in the kernel pack; -1: no pack */
+    int32_t cache_kernels; /* in the cache folder; -1: none is used */
+    int64_t pack_bytes, cache_bytes;
+    char driver[256], nvrtc[256], pack[256], cache[256];
+    char pack_archs[128]; /* "sm_80 52, sm_90a 120" */
+    uint64_t reserved[8];
+} strata_gpu_info;
+STRATA_API strata_status strata_get_gpu_info(strata_gpu_info *info);
+
 /* Memory of the handle's device: aligned to 64 bytes or more (256 on a GPU), on huge pages where large; contents undefined.
  * bytes = 0 gives a pointer that may only be freed. On a GPU both follow the order of the handle's stream: memory may be freed while launched
  * work still uses it in that stream. Refused while the stream is being captured. */

@@ -11,6 +11,11 @@ static const struct {
     {"STRATA_ISA", "limits the instruction sets that kernels may use"},
     {"STRATA_TRACE", "prints or writes one event per call per layer"},
     {"STRATA_THREADS", "limits the threads"},
+    {"STRATA_DEVICE", "what \"auto\" means"},
+    {"STRATA_CUDA_LIB", "the driver's library"},
+    {"STRATA_NVRTC_LIB", "the compiler of GPU kernels, whose code alone is then used"},
+    {"STRATA_PACK_FILE", "the kernel pack, or off"},
+    {"STRATA_CACHE", "off: compiled GPU kernels are kept in memory only"},
 };
 
 typedef struct found {
@@ -89,6 +94,47 @@ static const char *cache_words(const strata_device_info *d, char *buf, size_t n)
     return buf;
 }
 
+static void print_gpu(const strata_device_info *d)
+{
+    char buf[64];
+    printf("  architecture  %s, %d multiprocessors", d->isa, d->multiprocessors);
+    if (d->clock_mhz > 0) printf(", up to %.0f MHz", d->clock_mhz);
+    printf("\n  caches        L2 %s\n", d->l2 ? cli_bytes((double)d->l2, buf, sizeof buf) : "unknown");
+    printf("  memory        %s", d->memory ? cli_bytes((double)d->memory, buf, sizeof buf) : "unknown");
+    if (d->memory_gbs > 0) printf(", %.0f GB/s by its bus and clock", d->memory_gbs);
+    putchar('\n');
+}
+
+/* Driver, compiler, pack and cache: where the kernels of GPUs come from. */
+static void print_gpu_support(void)
+{
+    strata_gpu_info g;
+    char buf[64];
+    if (strata_get_gpu_info(&g)) return;
+    printf("\nGPU support\n");
+    if (g.driver_version)
+        printf("  driver        CUDA %d.%d, %s\n", g.driver_version / 1000, g.driver_version % 1000 / 10,
+               g.driver);
+    else
+        printf("  driver        none: %s\n", g.driver);
+    if (g.nvrtc_version)
+        printf("  compiler      NVRTC %d.%d, %s\n", g.nvrtc_version / 1000, g.nvrtc_version % 1000 / 10,
+               g.nvrtc);
+    else
+        printf("  compiler      none: %s\n", g.nvrtc);
+    if (g.pack_kernels >= 0)
+        printf("  kernel pack   %d kernels, %s%s%s%s, %s\n", g.pack_kernels,
+               cli_bytes((double)g.pack_bytes, buf, sizeof buf), g.pack_archs[0] ? " (" : "", g.pack_archs,
+               g.pack_archs[0] ? ")" : "", g.pack);
+    else
+        printf("  kernel pack   none: %s\n", g.pack);
+    if (g.cache_kernels >= 0)
+        printf("  cache         %d kernels, %s, %s\n", g.cache_kernels,
+               cli_bytes((double)g.cache_bytes, buf, sizeof buf), g.cache);
+    else
+        printf("  cache         not used: %s\n", g.cache);
+}
+
 static void print_text(const strata_device_info *devices, int count)
 {
     char buf[256];
@@ -97,12 +143,17 @@ static void print_text(const strata_device_info *devices, int count)
         const strata_device_info *d = &devices[i];
         printf("\n%s\n", d->device);
         printf("  name          %s\n", d->name);
+        if (d->compute_capability) {
+            print_gpu(d);
+            continue;
+        }
         printf("  instructions  %s\n", d->isa[0] ? d->isa : "portable");
         printf("  threads       %d of %d processor%s\n", d->threads, d->processors,
                d->processors == 1 ? "" : "s");
         printf("  caches        %s\n", cache_words(d, buf, sizeof buf));
         printf("  memory        %s\n", d->memory ? cli_bytes((double)d->memory, buf, sizeof buf) : "unknown");
     }
+    print_gpu_support();
     enum { MAX = 64 };
     found k[MAX];
     int rows, usable, n = first_kernels(k, MAX, &rows, &usable);
@@ -127,6 +178,25 @@ static void print_text(const strata_device_info *devices, int count)
     }
 }
 
+static void json_gpu_support(cli_json *j)
+{
+    strata_gpu_info g;
+    if (strata_get_gpu_info(&g)) return;
+    cli_json_open(j, "gpu_support", '{');
+    cli_json_integer(j, "driver_version", g.driver_version);
+    cli_json_string(j, "driver", g.driver);
+    cli_json_integer(j, "nvrtc_version", g.nvrtc_version);
+    cli_json_string(j, "nvrtc", g.nvrtc);
+    cli_json_integer(j, "pack_kernels", g.pack_kernels);
+    cli_json_integer(j, "pack_bytes", g.pack_bytes);
+    cli_json_string(j, "pack", g.pack);
+    cli_json_string(j, "pack_archs", g.pack_archs);
+    cli_json_integer(j, "cache_kernels", g.cache_kernels);
+    cli_json_integer(j, "cache_bytes", g.cache_bytes);
+    cli_json_string(j, "cache", g.cache);
+    cli_json_close(j, '}');
+}
+
 static void print_json(const strata_device_info *devices, int count)
 {
     enum { MAX = 64 };
@@ -149,9 +219,14 @@ static void print_json(const strata_device_info *devices, int count)
         cli_json_integer(&j, "l3", d->l3);
         cli_json_string(&j, "cache_source", d->cache_source);
         cli_json_integer(&j, "memory", d->memory);
+        cli_json_integer(&j, "compute_capability", d->compute_capability);
+        cli_json_integer(&j, "multiprocessors", d->multiprocessors);
+        cli_json_integer(&j, "clock_mhz", (int64_t)d->clock_mhz);
+        cli_json_integer(&j, "memory_gbs", (int64_t)d->memory_gbs);
         cli_json_close(&j, '}');
     }
     cli_json_close(&j, ']');
+    json_gpu_support(&j);
     cli_json_integer(&j, "kernel_rows", rows);
     cli_json_integer(&j, "kernel_rows_usable", usable);
     cli_json_open(&j, "kernels", '[');
