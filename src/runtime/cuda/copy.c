@@ -26,21 +26,36 @@ static int64_t elements(const st_walk *w)
     return n;
 }
 
-static const st_gpu_kernel *kernel(strata_handle *h, int transposing, int64_t size)
+/* Entry 0 copies and fills, entry 1 transposes; size e has 2^e bytes an element. */
+static st_gpu_spec spec_of(int transposing, int e)
 {
     static const char *const option[5] = {"-DESIZE=1", "-DESIZE=2", "-DESIZE=4", "-DESIZE=8", "-DESIZE=16"};
     static const char *const id[2][5] = {
         {"copy_b1", "copy_b2", "copy_b4", "copy_b8", "copy_b16"},
         {"transpose_b1", "transpose_b2", "transpose_b4", "transpose_b8", "transpose_b16"}};
+    return (st_gpu_spec){.id = id[transposing][e],
+                         .source = "copy.cu",
+                         .entry = transposing ? "st_transpose" : "st_copy",
+                         .option = {option[e]}};
+}
+
+static bool pack_list(int cc, int i, st_gpu_spec *s)
+{
+    (void)cc;
+    if (i >= 10) return false;
+    *s = spec_of(i / 5, i % 5);
+    return true;
+}
+__attribute__((constructor)) static void enter_pack(void) { st_gpu_register_pack(pack_list); }
+
+static const st_gpu_kernel *kernel(strata_handle *h, int transposing, int64_t size)
+{
     int e = 0;
     while (e < 4 && (int64_t)1 << e < size) e++;
     st_cuda *g = st_cuda_of(h);
     const st_gpu_kernel *k = atomic_load(&g->copy_kernel[transposing][e]);
     if (k) return k;
-    const st_gpu_spec spec = {.id = id[transposing][e],
-                              .source = "copy.cu",
-                              .entry = transposing ? "st_transpose" : "st_copy",
-                              .option = {option[e]}};
+    const st_gpu_spec spec = spec_of(transposing, e);
     if (st_gpu_kernel_get(h, &spec, &k)) return NULL;
     atomic_store(&g->copy_kernel[transposing][e], k);
     return k;
