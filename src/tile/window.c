@@ -192,26 +192,53 @@ typedef struct cost {
 
 static double lanes_used(int64_t total, int64_t vl) { return (double)total / (double)st_round_up(total, vl); }
 
+/* Microseconds to bring `bytes` to one core, of a problem that touches `all`: what lies in the second-level cache comes three times as
+ * fast as from beyond the last one. */
+static double memory_us(const st_cpu *cpu, double bytes, double all)
+{
+    const double times = all > (double)cpu->l3 ? 1.5 : all > (double)cpu->l2 ? 2.5 : 3;
+    return bytes / (ST_CONTRACT_BYTES_PER_US * times);
+}
+
+/* Elements of A: those of the box that its axes span, or one for each row and step where that is less. */
+static int64_t image_elements(const st_contract *c)
+{
+    const st_axes *const list[3] = {&c->m, &c->k, &c->batch};
+    int64_t box = 1, each = 1;
+    for (int l = 0; l < 3; l++)
+        for (int64_t i = 0; i < list[l]->count; i++) {
+            box += (list[l]->ax[i].len - 1) * magnitude(list[l]->ax[i].a);
+            each *= list[l]->ax[i].a ? list[l]->ax[i].len : 1;
+        }
+    return st_min64(box, each);
+}
+
 static cost direct_cost(const st_contract *whole, const st_conv_kernel *k, double rate)
 {
     st_contract c = *whole;
+    const st_cpu *cpu = st_cpu_get();
     const int64_t run = direct_run_axis(&c), M = st_axes_len(&c.m), N = st_axes_len(&c.n),
                   K = st_axes_len(&c.k), G = st_axes_len(&c.batch), es = c.ta == STRATA_F32 ? 4 : 8;
     const int64_t inner = run < 0 ? 1 : c.k.ax[run].len, ks = run < 0 ? 1 : c.k.ax[run].a;
     if (K / inner > 4096) return (cost){0, 0, "more than 4096 taps"};
     if (c.bounds && inner * magnitude(ks) * es > 65536)
         return (cost){0, 0, "channels too far apart for a row of zeros"};
-    const double bytes = (double)G * (double)K * (double)st_round_up(N, k->vl) * (double)es;
-    if (bytes > 64e6) return (cost){0, 0, "weight panels would need more than 64 MB"};
-    const int64_t v = st_min64(st_ceil_div(N, k->vl), k->vecs);
-    double work = 2.0 * (double)G * (double)M * (double)K * (double)N / lanes_used(N, k->vl);
+    const double weights = (double)G * (double)K * (double)st_round_up(N, k->vl);
+    if (weights * (double)es > 64e6) return (cost){0, 0, "weight panels would need more than 64 MB"};
+    const int64_t v = st_min64(st_ceil_div(N, k->vl), k->vecs), blocks = st_ceil_div(N, k->vl * k->vecs);
+    const double work = 2.0 * (double)G * (double)M * (double)K * (double)N / lanes_used(N, k->vl);
     const double steps = (double)inner * (double)v * k->rows[v] / 2,
                  busy = steps / (steps + (c.bounds ? 16 : 6));
-    double us = work / (rate * (v == 1 ? 0.6 : v == 2 ? 0.75 : 0.85) * busy);
+    double us = work / (rate * (v == 1 ? 0.6 : v == 2 ? 0.75 : 0.92) * busy);
     if (magnitude(ks) != 1 && run >= 0) us *= 2;
-    us += bytes / (double)es * 0.3e-3 + (double)M * (double)G * 1e-3;
+    us += weights * 0.15e-3 + (double)M * (double)G * 1e-3;
+    /* the image, which each block of columns reads again unless it stays in the second-level cache; C, fetched and written */
+    const double image = (double)image_elements(&c) * (double)es, panels = weights * (double)es,
+                 result = 2.0 * (double)G * (double)M * (double)N * (double)es;
+    us += memory_us(cpu, image * (image > (double)cpu->l2 / 2 ? (double)blocks : 1) + panels + result,
+                    image + panels + result);
     if (c.bounds) /* tables of border tiles */
-        us += (double)M * (double)G * (double)(K / inner) * (double)st_ceil_div(N, k->vl * k->vecs) * 0.8e-3;
+        us += (double)M * (double)G * (double)(K / inner) * (double)blocks * 0.8e-3;
     if (!(c.n.count == 0 || (c.n.count == 1 && c.n.ax[0].c == 1)))
         us += (double)M * (double)G * (double)N * 1e-3;
     return (cost){us, 0, NULL};
@@ -256,14 +283,18 @@ static cost panel_cost(const st_contract *whole, const st_conv_kernel *k, double
     panel_order(&c);
     const int64_t M = st_axes_len(&c.m), N = st_axes_len(&c.n), K = st_axes_len(&c.k),
                   G = st_axes_len(&c.batch);
-    const int64_t v = st_min64(st_ceil_div(M, k->vl), k->vecs), rows = st_min64(N, k->rows[v]);
-    double work = 2.0 * (double)G * (double)M * (double)K * (double)N / lanes_used(M, k->vl);
+    const int64_t tail = st_win_tail(&c, k), lanes = M - tail;
+    const int64_t v = st_min64(st_ceil_div(lanes, k->vl), k->vecs), rows = st_min64(N, k->rows[v]);
+    double work = 2.0 * (double)G * ((double)lanes / lanes_used(lanes, k->vl) + 0.2 * (double)tail) *
+                  (double)K * (double)N;
     double us = work / (rate * 0.85) * (rows * v < 10 ? 10.0 / (double)(rows * v) : 1.0);
     if (c.k.count && c.k.ax[c.k.count - 1].len > 64 &&
         magnitude(c.k.ax[c.k.count - 1].b) * (c.ta == STRATA_F32 ? 4 : 8) >= 4096)
         us *= 2.5; /* every step of a row is in a page of its own */
     const bool lanes_side = c.m.count && c.m.ax[c.m.count - 1].a == 1;
     const bool steps_side = c.k.count && c.k.ax[c.k.count - 1].a == 1 && c.k.ax[c.k.count - 1].len >= 4;
+    const double es = c.ta == STRATA_F32 ? 4 : 8, rows_bytes = (double)G * (double)N * (double)K * es;
+    us += memory_us(st_cpu_get(), rows_bytes * (double)st_ceil_div(lanes, k->vl * k->vecs), rows_bytes);
     us += (double)G * (double)M * (double)K * (lanes_side ? 0.15e-3 : steps_side ? 0.3e-3 : 0.8e-3);
     if (!(c.m.count && c.m.ax[c.m.count - 1].c == 1)) us += (double)G * (double)M * (double)N * 0.5e-3;
     return (cost){us, 0, NULL};
@@ -305,11 +336,35 @@ static const char *const form_provider[] = {"conv_direct",    "conv_taps",    "c
 static cost (*const form_cost[])(const st_contract *, const st_conv_kernel *, double) = {
     direct_cost, taps_cost, panel_cost, paddirect_cost, padtaps_cost, depthwise_cost};
 
-/* A product of few rows with large weights that lie along k: the panel form packs the few rows and reads the weights in place. */
-static bool few_pixels(const st_contract *c, const st_conv_kernel *k)
+/* A product whose weights lie along k, as filters of convolutions do. With few rows the panel form packs these and reads the weights in place;
+ * with some more the direct form packs a block of weights and reads the rows in place. gemm would pack both. */
+static bool along_k(const st_contract *c)
 {
-    return st_axes_len(&c->m) <= 2 * (int64_t)k->vl * k->vecs && st_axes_len(&c->m) >= k->vl &&
-           st_axes_len(&c->n) >= 128 && st_axes_len(&c->k) >= 128 && c->k.ax[0].b == 1 && c->batch.count == 0;
+    return st_axes_len(&c->n) >= 128 && st_axes_len(&c->k) >= 128 && c->k.count && c->n.count &&
+           c->k.ax[c->k.count - 1].b == 1 && c->batch.count == 0;
+}
+static bool few_rows(const st_contract *c, const st_conv_kernel *k)
+{
+    return along_k(c) && st_axes_len(&c->m) <= 2 * (int64_t)k->vl * k->vecs && st_axes_len(&c->m) >= k->vl;
+}
+static bool some_rows(const st_contract *c, const st_conv_kernel *k)
+{
+    const int64_t es = c->ta == STRATA_F32 ? 4 : 8, M = st_axes_len(&c->m);
+    return along_k(c) && M >= 2 * (int64_t)k->vl * k->vecs && M <= 1024 &&
+           (M + st_axes_len(&c->n)) * st_axes_len(&c->k) * es > st_cpu_get()->l2 / 2;
+}
+
+/* Plain products are gemm's, but for those above. Its predictions divide by the threads; these do it in the same way, so that a choice
+ * is the same for every number of threads. */
+static double among_others(strata_handle *h, const st_contract *c, const st_conv_kernel *k, int form,
+                           double us)
+{
+    const int threads = us < 6 ? 1 : st_threads(h);
+    const double share = threads > 1 ? us / threads * 1.08 + 1 : us + 0.3;
+    if (c->bounds) return share;
+    if (form == ST_WIN_PANEL && few_rows(c, k)) return share * 0.8;
+    if (form == ST_WIN_DIRECT && some_rows(c, k)) return share * 0.9;
+    return share * 1.25;
 }
 
 static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *out, int max, int form)
@@ -338,7 +393,7 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
         const double level = r->needs & ST_ISA_AVX512 ? 2 : r->needs & ST_ISA_AVX2 ? 1 : 0.25;
         const double best = h->cpu->isa & ST_ISA_AVX512 ? 2 : h->cpu->isa & ST_ISA_AVX2 ? 1 : 0.25;
         if (form != ST_WIN_DIRECT && c.bounds == 0 && c.m.count <= 1 && c.k.count <= 1 &&
-            !(form == ST_WIN_PANEL && few_pixels(&c, r->impl))) {
+            !(form == ST_WIN_PANEL && few_rows(&c, k))) {
             snprintf(x->why, sizeof x->why, "a plain product: gemm is for it");
             continue;
         }
@@ -347,10 +402,7 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
             snprintf(x->why, sizeof x->why, "%s", y.why);
             continue;
         }
-        /* a call costs what setting up the tasks costs; plain products are gemm's, whose predictions know no tasks */
-        const bool few =
-            form == ST_WIN_PANEL && few_pixels(&c, k); /* gemm would pack the large weights for few rows */
-        x->us = (y.us + 0.3) * (c.bounds ? 1.0 : few ? 0.8 : 1.25);
+        x->us = among_others(h, &c, k, form, y.us);
         st_win_plan *
             trial; /* the exact workspace is what the plan itself says; a plan that fails says why when it is built */
         if (st_win_make(h, p, r, form, &trial)) continue;

@@ -2,7 +2,7 @@
 /* window.h - windowed contractions on the CPU: what convolutions run on.
  *
  * The forms share the microkernel of cpu/conv_kernel.h:
- *   direct  rows are pixels (m), read in place from the image; columns are n, B packed into panels once a call. Taps outside
+ *   direct  rows are pixels (m), read in place from the image; columns are n, B packed into a panel right before use. Taps outside
  *           the image read a row of zeros through a table of addresses; inside, nothing but offsets changes between taps.
  *           (forward and data gradient where channels lie innermost)
  *   taps    rows are the window's taps and the channels below them (m), columns are n, the sum runs over pixels (k), whose
@@ -57,8 +57,9 @@ typedef struct st_win_plan {
     double us;
     st_win_source source; /* what is packed: B (direct, taps) or A (panel) */
     /* direct */
-    int64_t inner, ks, taps; /* run axis: length and stride in A; number of taps */
-    int64_t chunk, chunks;
+    int64_t inner, ks, taps;       /* run axis: length and stride in A; number of taps */
+    bool b_dense;                  /* B's columns lie one after another, each all of k */
+    int64_t chunk, chunks, ranges; /* pixels of a chunk; tasks of a block of columns, each of whole chunks */
     int64_t *tap_a, *tap_c[ST_BOUNDS]; /* offset in A and share of the bounds' coordinates of every tap */
     int64_t reach[ST_BOUNDS][2];       /* least and greatest share of the taps */
     st_conv_run *run;                  /* runs inside the image, all parts */
@@ -71,6 +72,7 @@ typedef struct st_win_plan {
     bool b_in_place;
     /* panel */
     int64_t row_split; /* parts of the rows */
+    int64_t tail;      /* columns beyond whole vectors that are dot products */
     /* padded forms */
     st_win_pad *pad;
 } st_win_plan;
@@ -78,6 +80,10 @@ typedef struct st_win_plan {
 /* Copies lanes [l0, l0 + lanes) x steps [s0, s0 + steps) of a source into dst[step * pitch + lane], zeros up to `width` lanes. */
 void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base, int64_t l0, int64_t lanes,
                  int64_t s0, int64_t steps, void *dst, int64_t pitch, int64_t width);
+
+/* The same for one lane, as a line: dst[step]. */
+void st_win_pack_line(const st_win_source *s, const void *base, int64_t lane, int64_t s0, int64_t steps,
+                      void *dst);
 
 /* C (+)= a finished tile: rows r0.. of `rows_are_m ? m : n`, columns c0.. of the other, tile[row * pitch + col]. */
 void st_win_scatter(const st_win_plan *p, bool rows_are_m, void *c, const void *tile, int64_t pitch,
@@ -91,6 +97,10 @@ void st_win_epilogue(const st_win_plan *p, void *const data[], int64_t g, int64_
 /* Column block j: first column and number; width in vectors. */
 void st_win_block(const st_win_plan *p, int64_t total, int64_t j, int64_t *first, int64_t *count, int *vecs);
 void st_win_part(const st_win_plan *p, int64_t part, int64_t *k0, int64_t *k1);
+/* window_panel.c: columns that are left to dot products */
+int64_t st_win_tail(const st_contract *c, const st_conv_kernel *kn);
+/* Do B's columns lie one after another, each all of k? */
+bool st_win_b_dense(const st_win_plan *p);
 /* Runs tasks on the team, or on this thread when the plan's workspace does not serve so many. */
 void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us, st_task_fn fn, void *arg);
 

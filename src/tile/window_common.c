@@ -21,6 +21,16 @@ void st_win_part(const st_win_plan *p, int64_t part, int64_t *k0, int64_t *k1)
     *k1 = *k0 + each + (part < more);
 }
 
+bool st_win_b_dense(const st_win_plan *p)
+{
+    const st_axes *n = &p->c.n, *k = &p->c.k;
+    if (n->count != 1 || n->ax[0].b != p->K) return false;
+    int64_t s = 1;
+    for (int64_t i = k->count - 1; i >= 0; s *= k->ax[i--].len)
+        if (k->ax[i].b != s) return false;
+    return true;
+}
+
 void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us, st_task_fn fn, void *arg)
 {
     if (tasks > 1 && st_threads(h) <= p->workers) {

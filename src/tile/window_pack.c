@@ -143,3 +143,32 @@ void st_win_pack(const st_win_source *s, st_conv_turn_fn turn, const void *base,
         k += n;
     }
 }
+
+void st_win_pack_line(const st_win_source *s, const void *base, int64_t lane, int64_t s0, int64_t steps,
+                      void *dst)
+{
+    lane_info info;
+    segment seg;
+    place_lanes(s, lane, 1, &info, &seg);
+    const int si = s->steps - 1;
+    bool bound_inside = false;
+    for (int b = 0; b < s->bounds; b++) bound_inside = bound_inside || s->bound[b].step == si;
+    int64_t idx[ST_AXES];
+    char *d = dst;
+    for (int64_t k = 0, n; k < steps; k += n, d += n * s->es) {
+        decode(s->steps, s->step_len, s0 + k, idx);
+        n = bound_inside ? 1 : st_min64(steps - k, s->step_len[si] - idx[si]);
+        int64_t so = info.offset;
+        bool in = true;
+        for (int x = 0; x < s->steps; x++) so += idx[x] * s->step_stride[x];
+        for (int b = 0; b < s->bounds; b++) {
+            const int64_t x =
+                info.coord[b] + (s->bound[b].step >= 0 ? s->bound[b].is * idx[s->bound[b].step] : 0);
+            in = in && x >= 0 && x < s->bound[b].limit;
+        }
+        if (in)
+            copy_line(s->es, d, (const char *)base + so * s->es, s->step_stride[si], n);
+        else
+            zero_line(s->es, d, n);
+    }
+}

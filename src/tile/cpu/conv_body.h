@@ -12,13 +12,17 @@
 ST_INLINE void conv_step(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], const T *const *a, int64_t x,
                          const T *b)
 {
+    if (mr * nv == 1) { /* clang leaves an array of one in memory when loops index it */
+        acc[0][0] = v_fma(v_set1(a[0][x]), v_load(b), acc[0][0]);
+        return;
+    }
     V bv[NV];
-#pragma GCC unroll 4
+    UNROLL
     for (int j = 0; j < nv; j++) bv[j] = v_load(b + j * VL);
-#pragma GCC unroll 8
+    UNROLL
     for (int i = 0; i < mr; i++) {
         V y = v_set1(a[i][x]);
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < nv; j++) acc[i][j] = v_fma(y, bv[j], acc[i][j]);
     }
 }
@@ -32,28 +36,26 @@ ST_INLINE void conv_store(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], c
     const V va = v_set1((T)q->alpha);
     __asm__("" : "+r"(c)); /* or GCC computes all row addresses before the loop and spills them */
     if (q->beta == 0.0) {
-#pragma GCC unroll 8
-        for (int i = 0; i < mr; i++, c += ldc)
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) {
-                V r = v_mul(va, acc[i][j]);
-                if (j == nv - 1 && part)
-                    v_storem(c + j * VL, mask, r);
-                else
-                    v_store(c + j * VL, r);
-            }
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (j == nv - 1 && part)
+                v_storem(c + j * VL, mask, r);
+            else
+                v_store(c + j * VL, r);
+        }
     } else {
         const V vb = v_set1((T)q->beta);
-#pragma GCC unroll 8
-        for (int i = 0; i < mr; i++, c += ldc)
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) {
-                V r = v_mul(va, acc[i][j]);
-                if (j == nv - 1 && part)
-                    v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
-                else
-                    v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
-            }
+        UNROLL
+        for (int i = 0; i < mr; i++, c += ldc) UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (j == nv - 1 && part)
+                v_storem(c + j * VL, mask, v_fma(vb, v_loadm(mask, c + j * VL), r));
+            else
+                v_store(c + j * VL, v_fma(vb, v_load(c + j * VL), r));
+        }
     }
     (void)mask;
 }
@@ -61,26 +63,29 @@ ST_INLINE void conv_store(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], c
 ST_INLINE void conv_body(const int table, const int mr, const int nv, const st_conv_call *q)
 {
     V acc[ST_CONV_ROWS][NV];
-#pragma GCC unroll 8
-    for (int i = 0; i < mr; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
-    const int64_t ks = q->ks, ldb = q->ldb;
+    UNROLL
+    for (int i = 0; i < mr; i++) UNROLL
+    for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    const int64_t ks = q->ks, ldb = q->ldb, ahead_step = q->ahead_step;
+    const char *ahead = q->ahead;
     const void *const *rows = q->rows;
     const st_conv_run *run = q->run, *end = run + q->runs;
     for (; run < end; run++) {
         const T *a[ST_CONV_ROWS];
         if (table) {
-#pragma GCC unroll 8
+            UNROLL
             for (int i = 0; i < mr; i++) a[i] = rows[i];
             rows += ST_CONV_ROWS;
         } else {
-#pragma GCC unroll 8
+            UNROLL
             for (int i = 0; i < mr; i++) a[i] = (const T *)rows[i] + run->a;
         }
         const T *b = (const T *)q->b + run->b;
         int64_t x = 0, n = run->len;
-        for (; n > 0; n--, x += ks, b += ldb) conv_step(mr, nv, acc, a, x, b);
+        for (; n > 0; n--, x += ks, b += ldb, ahead += ahead_step) {
+            __builtin_prefetch(ahead, 0, 2);
+            conv_step(mr, nv, acc, a, x, b);
+        }
     }
     conv_store(mr, nv, acc, q);
 }
@@ -126,6 +131,71 @@ SIX(1, 2)
         }
 #endif
 
+ST_INLINE void dots_step(const int mr, const int px, V acc[ST_CONV_ROWS][ST_CONV_DOTS], const T *const *a,
+                         const T *const *x, int64_t i, const int part, MK mask)
+{
+    V y[ST_CONV_DOTS];
+    UNROLL
+    for (int j = 0; j < px; j++) y[j] = part ? v_loadm(mask, x[j] + i) : v_load(x[j] + i);
+    UNROLL
+    for (int r = 0; r < mr; r++) {
+        const V w = part ? v_loadm(mask, a[r] + i) : v_load(a[r] + i);
+        UNROLL
+        for (int j = 0; j < px; j++) acc[r][j] = v_fma(w, y[j], acc[r][j]);
+    }
+    (void)mask;
+}
+
+/* rows r0 .. r0 + mr - 1 */
+ST_INLINE void dots_rows(const int r0, const int mr, const int px, const st_conv_dots *q)
+{
+    V acc[ST_CONV_ROWS][ST_CONV_DOTS];
+    UNROLL
+    for (int r = 0; r < mr; r++) UNROLL
+    for (int j = 0; j < px; j++) acc[r][j] = v_zero();
+    for (const st_conv_run *run = q->run, *end = run + q->runs; run < end; run++) {
+        const T *a[ST_CONV_ROWS], *x[ST_CONV_DOTS];
+        UNROLL
+        for (int r = 0; r < mr; r++) a[r] = (const T *)q->rows[r0 + r] + run->a;
+        UNROLL
+        for (int j = 0; j < px; j++) x[j] = (const T *)q->x[j] + run->b;
+        const MK all = v_mask(VL - 1);
+        int64_t i = 0;
+        for (; i + VL <= run->len; i += VL) dots_step(mr, px, acc, a, x, i, 0, all);
+        if (i < run->len) dots_step(mr, px, acc, a, x, i, 1, v_mask((int)(run->len - i)));
+        (void)all;
+    }
+    const T alpha = (T)q->alpha, beta = (T)q->beta;
+    T *c = (T *)q->c + r0 * q->ldc;
+    UNROLL
+    for (int r = 0; r < mr; r++, c += q->ldc) UNROLL
+    for (int j = 0; j < px; j++) {
+        const T sum = alpha * v_sum(acc[r][j]);
+        c[j] = beta == 0 ? sum : sum + beta * c[j];
+    }
+}
+/* the tallest tiles in two halves: with all their accumulators at once compilers spill some */
+ST_INLINE void dots_body(const int mr, const int px, const st_conv_dots *q)
+{
+    if (mr * px > (VEC_BITS < 512 ? 8 : 14)) {
+        dots_rows(0, mr / 2, px, q);
+        dots_rows(mr / 2, mr - mr / 2, px, q);
+    } else {
+        dots_rows(0, mr, px, q);
+    }
+}
+#define DOTS(px, m) \
+    static void dots_##px##_##m(const st_conv_dots *q) { dots_body(m, px, q); }
+#define DOTS8(px) \
+    DOTS(px, 1) DOTS(px, 2) DOTS(px, 3) DOTS(px, 4) DOTS(px, 5) DOTS(px, 6) DOTS(px, 7) DOTS(px, 8)
+DOTS8(1)
+DOTS8(2)
+#define DOTS_NAMES(px)                                                                                  \
+    {                                                                                                   \
+        NULL, dots_##px##_1, dots_##px##_2, dots_##px##_3, dots_##px##_4, dots_##px##_5, dots_##px##_6, \
+            dots_##px##_7, dots_##px##_8                                                                \
+    }
+
 /* Square blocks of one vector a side are transposed in registers (pack_body.h has the networks), 64 steps at a time, so that the
  * part of the panel that is written stays in the first-level cache while the groups of lanes pass. */
 #if defined(__AVX512F__) && VEC_F64
@@ -154,25 +224,25 @@ static void turn(void *dst, int64_t ldd, const void *const *line, int64_t w, int
             for (int64_t p = p0; p < p1; p += VL, d += VL * ldd) {
                 V r[VL];
                 if (p + VL <= p1) {
-#pragma GCC unroll 16
+                    UNROLL
                     for (int x = 0; x < VL; x++) {
                         __builtin_prefetch(s[x] + p + SLAB); /* short streams that no hardware follows */
                         r[x] = v_load(s[x] + p);
                     }
                 } else {
                     const MK mask = v_mask((int)(p1 - p));
-#pragma GCC unroll 16
+                    UNROLL
                     for (int x = 0; x < VL; x++) r[x] = v_loadm(mask, s[x] + p);
                 }
                 if (n < VL) {
-#pragma GCC unroll 16
+                    UNROLL
                     for (int x = 1; x < VL; x++)
                         if (x >= n) r[x] = v_zero();
                 }
                 turn_block(r);
                 const int64_t rows = p1 - p < VL ? p1 - p : VL;
                 if (rows == VL) {
-#pragma GCC unroll 16
+                    UNROLL
                     for (int x = 0; x < VL; x++) v_store(d + x * ldd, r[x]);
                 } else {
                     for (int64_t x = 0; x < rows; x++) v_store(d + x * ldd, r[x]);
@@ -187,28 +257,27 @@ ST_INLINE void lanes_block(const int px, const int nv, const int part, const st_
 {
     V acc[ST_CONV_PIXELS][2];
     const MK mask = v_mask(part ? (int)(q->lanes - at) : VL - 1);
-#pragma GCC unroll 4
-    for (int i = 0; i < px; i++)
-#pragma GCC unroll 2
-        for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    UNROLL
+    for (int i = 0; i < px; i++) UNROLL
+    for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
     for (int64_t t = 0; t < q->taps; t++) {
         const T *w = (const T *)q->w + q->wo[t] + at;
         V y[2];
-#pragma GCC unroll 2
+        UNROLL
         for (int j = 0; j < nv; j++) y[j] = part ? v_loadm(mask, w + j * VL) : v_load(w + j * VL);
-#pragma GCC unroll 4
+        UNROLL
         for (int i = 0; i < px; i++) {
             const T *x = (const T *)q->row[i] + q->xo[t] + at;
-#pragma GCC unroll 2
+            UNROLL
             for (int j = 0; j < nv; j++)
                 acc[i][j] = v_fma(part ? v_loadm(mask, x + j * VL) : v_load(x + j * VL), y[j], acc[i][j]);
         }
     }
     const V va = v_set1((T)q->alpha), vb = v_set1((T)q->beta);
-#pragma GCC unroll 4
+    UNROLL
     for (int i = 0; i < px; i++) {
         T *c = (T *)q->c[i] + at;
-#pragma GCC unroll 2
+        UNROLL
         for (int j = 0; j < nv; j++) {
             V r = v_mul(va, acc[i][j]);
             if (part) {
@@ -239,7 +308,12 @@ LANES(2)
 LANES(3)
 LANES(4)
 
-#define FORM(form)                        \
-    const st_conv_kernel KERNEL(form) = { \
-        VL, NV, ROWS, {TABLE(0), TABLE(1)}, turn, {NULL, lanes_1, lanes_2, lanes_3, lanes_4}};
+#define FORM(form)                                                            \
+    const st_conv_kernel KERNEL(form) = {VL,                                  \
+                                         NV,                                  \
+                                         ROWS,                                \
+                                         {TABLE(0), TABLE(1)},                \
+                                         turn,                                \
+                                         {{0}, DOTS_NAMES(1), DOTS_NAMES(2)}, \
+                                         {NULL, lanes_1, lanes_2, lanes_3, lanes_4}};
 FORM(direct) FORM(taps) FORM(panel) FORM(paddirect) FORM(padtaps) FORM(depthwise)

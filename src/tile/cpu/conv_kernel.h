@@ -26,8 +26,25 @@ typedef struct st_conv_call {
     int64_t ldc;
     double alpha, beta;
     int64_t last; /* lanes of the last vector that C has, 1..vl */
+    const char
+        *ahead; /* each step asks the second-level cache for the line here and goes ahead_step bytes on */
+    int64_t ahead_step;
 } st_conv_call;
 typedef void (*st_conv_fn)(const st_conv_call *q);
+
+/* The pixels that a vector of them would leave nearly empty: c[i * ldc + j] := alpha * sum over runs of row[i][..] * x[j][..] + beta * c, where
+ * both sides lie along k (runs' b counts elements of x). */
+enum { ST_CONV_DOTS = 2 };
+typedef struct st_conv_dots {
+    const void *const *rows;
+    const st_conv_run *run;
+    int64_t runs;
+    const void *x[ST_CONV_DOTS];
+    void *c;
+    int64_t ldc;
+    double alpha, beta;
+} st_conv_dots;
+typedef void (*st_conv_dots_fn)(const st_conv_dots *q);
 
 /* dst[p * ldd + i] = line[i][p] for p < k, i < w; lanes past w up to a whole vector become zeros. */
 typedef void (*st_conv_turn_fn)(void *dst, int64_t ldd, const void *const *line, int64_t w, int64_t k);
@@ -48,6 +65,7 @@ typedef struct st_conv_kernel {
     int rows[ST_CONV_VECS + 1];                           /* most rows of a tile of that many vectors */
     st_conv_fn fn[2][ST_CONV_VECS + 1][ST_CONV_ROWS + 1]; /* [with a table][vectors][rows] */
     st_conv_turn_fn turn;
-    st_conv_lanes_fn lanes[ST_CONV_PIXELS + 1]; /* [pixels] */
+    st_conv_dots_fn dots[ST_CONV_DOTS + 1][ST_CONV_ROWS + 1]; /* [pixels][rows] */
+    st_conv_lanes_fn lanes[ST_CONV_PIXELS + 1];               /* [pixels] */
 } st_conv_kernel;
 #endif
