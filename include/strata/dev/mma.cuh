@@ -45,7 +45,7 @@ INL void load_matrix_turned(u32 *r, u32 a)
 
 /* c (16x8) += a (16 x 32 bytes) b (32 bytes x 8) */
 #define STRATA_DEV_MMA(shape, types)                                                                      \
-    asm volatile("mma.sync.aligned." shape ".row.col." types                                              \
+    asm("mma.sync.aligned." shape ".row.col." types                                              \
                  " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                 \
                  : STRATA_DEV_MMA_C(c[0]), STRATA_DEV_MMA_C(c[1]), STRATA_DEV_MMA_C(c[2]),                \
                    STRATA_DEV_MMA_C(c[3])                                                                 \
@@ -90,13 +90,13 @@ INL u32 to_tf32(float v)
 INL void product_f64(double *c, const double *a, const double *b)
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
                  : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 #else
     for (int k = 0; k < 2; k++)
         for (int h = 0; h < 2; h++)
-            asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
                          : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
                          : "d"(a[2 * k + h]), "d"(b[k]));
 #endif

@@ -25,7 +25,8 @@ typedef struct st_gplan {
 static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n)
 {
     const int64_t tc = g->c.tc;
-    const bool c_fits = tc && (tc == row->tc[0] || tc == row->tc[1] || tc == row->tc[2]);
+    bool c_fits = false;
+    for (int i = 0; i < ST_COUNT(row->tc); i++) c_fits |= tc && tc == row->tc[i];
     if (g->c.ta != row->ta || g->c.tb != row->tb || !c_fits) {
         snprintf(why, n, "takes %s x %s", strata_type_name((strata_type)row->ta),
                  strata_type_name((strata_type)row->tb));
@@ -201,7 +202,7 @@ static void fill_list(void)
     int count;
     const st_grow *rows = st_generic_rows(&count);
     for (int i = 0; i < count; i++)
-        for (int t = 0; t < 3 && rows[i].tc[t]; t++)
+        for (int t = 0; t < ST_COUNT(rows[i].tc) && rows[i].tc[t]; t++)
             for (int split = 0; split < 2 && list_count < ST_COUNT(list_rows); split++) {
                 listed *x = &list_rows[list_count++];
                 x->row = &rows[i];

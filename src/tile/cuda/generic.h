@@ -40,12 +40,11 @@ typedef struct st_grow {
     const char *name; /* of the tile: "128x128x16_s3_simt" */
     st_gkind kind;
     int ta, tb, tacc;       /* types of A and B, and of the sums */
-    int tc[3];              /* those that C may have, 0 past the end */
+    int tc[4];              /* those that C may have, 0 past the end */
     int bm, bn, bk, stages; /* bk in elements */
     int warps_m, warps_n, lanes_m, blocks_sm;
-    int cc;              /* least compute capability */
-    int64_t math;        /* strata_math that allows it; 0: always */
-    const char *options; /* more -D options, separated by spaces */
+    int cc;       /* least compute capability */
+    int64_t math; /* strata_math that allows it; 0: always */
 } st_grow;
 const st_grow *st_generic_rows(int *count);
 /* "gemm_f32f32f32_128x128x16_s3_simt_sm80" */
@@ -81,7 +80,6 @@ size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_g
 typedef struct st_gspec {
     st_gpu_spec spec;
     char id[96], text[24][48];
-    char extra[160];
 } st_gspec;
 void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
                      const char *generated, st_gspec *s);

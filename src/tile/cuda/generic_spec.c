@@ -2,14 +2,14 @@
 /* generic_spec.c - the rows of the generic CUDA kernels, their ids, and the -D options that a configuration is compiled with. Equal configurations give equal options, so
  * that compiled images are shared by problems of all sizes. */
 #include "tile/cuda/generic.h"
+#include <strata/blas.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ST_SM90(...)
-#define ST_GENERIC(name, kind, ta, tb, tacc, c0, c1, c2, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, \
-                   options)                                                                                \
-    {name, kind, ta, tb, tacc, {c0, c1, c2}, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, options},
+#define ST_GENERIC(name, kind, ta, tb, tacc, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, ...) \
+    {name, kind, ta, tb, tacc, {__VA_ARGS__}, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math},
 static const st_grow rows[] = {
 #include "tile/cuda/kernels.inc"
 };
@@ -94,16 +94,6 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
     option(s, "-DCV=%d", split ? 1 : f->cv);
     option(s, "-DSPLIT=%d", split);
     option(s, "-DEPI=%d", s->spec.generated != NULL);
-    if (row->options) {
-        snprintf(s->extra, sizeof s->extra, "%s", row->options);
-        int i = 0;
-        while (s->spec.option[i]) i++;
-        for (char *p = s->extra, *rest; p && *p && i < ST_GPU_OPTIONS - 1; p = rest) {
-            rest = strchr(p, ' ');
-            if (rest) *rest++ = 0;
-            s->spec.option[i++] = p;
-        }
-    }
 }
 
 void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_lds.cu - products on the tensor cores whose fragments are read word by word: f64 (exact), and f32 rounded to tf32 (opt-in).
+ *
+ * Shared memory keeps each side as it lies in global memory: [row][k] with a pitch of BK + 4, or [k][row] with a pitch of BM + 4 doubles or BM + 8 floats; by both a warp's 8 rows x 4 k of
+ * a fragment fall into different banks, so nothing is transposed. Fragments are fetched one step of 8 k ahead. */
+#ifndef BM
+#    define BM 128
+#    define BN 128
+#    define BK 16
+#    define STAGES 3
+#    define WARPS_M 2
+#    define WARPS_N 4
+#    define MINB 1
+#    define LA LK
+#    define VA 2
+#    define LB LR
+#    define VB 2
+#endif
+#ifndef TA
+#    define TA f64
+#    define TB f64
+#    define TC f64
+#    define ST_ACC double
+#    define WIN 0
+#    define KAX 1
+#    define CV 2
+#    define SPLIT 0
+#endif
+#include "generic.cuh"
+
+enum {
+    NT = WARPS_M * WARPS_N * 32,
+    FM = BM / WARPS_M / 16, /* fragments of a warp */
+    FN = BN / WARPS_N / 8,
+    PAD = sizeof(TA) == 8 ? 4 : 8,
+    PITCH_A = LA == LK ? BK + 4 : BM + PAD,
+    PITCH_B = LB == LK ? BK + 4 : BN + PAD,
+    BYTES_A = (LA == LK ? BM : BK) * PITCH_A * sizeof(TA),
+    BYTES_B = (LB == LK ? BN : BK) * PITCH_B * sizeof(TA),
+    STAGE = BYTES_A + BYTES_B
+};
+template <int LAYOUT, int PITCH> struct place {
+    static __device__ __forceinline__ u32 at(u32 row, u32 k)
+    {
+        return (LAYOUT == LK ? row * PITCH + k : k * PITCH + row) * sizeof(TA);
+    }
+};
+typedef loader<TA, OF_A, NT, BM, BK, LA, VA, LA == LK ? BK / VA : BM / VA, place<LA, PITCH_A>> loader_a;
+typedef loader<TA, OF_B, NT, BN, BK, LB, VB, LB == LK ? BK / VB : BN / VB, place<LB, PITCH_B>> loader_b;
+
+/* what the instruction takes: doubles, or f32 rounded to 11 bits of mantissa */
+template <class T> struct operand;
+template <> struct operand<f64> {
+    typedef f64 word;
+    static __device__ __forceinline__ f64 of(f64 v) { return v; }
+    static __device__ __forceinline__ void add(f64 *c, const f64 *a, const f64 *b) { product_f64(c, a, b); }
+};
+template <> struct operand<f32> {
+    typedef u32 word;
+    static __device__ __forceinline__ u32 of(f32 v) { return to_tf32(v); }
+    static __device__ __forceinline__ void add(f32 *c, const u32 *a, const u32 *b) { product<f32, f32>::add(c, a, b[0], b[1]); }
+};
+typedef operand<TA> op;
+
+struct fragment {
+    op::word a[FM][4], b[FN][2];
+    __device__ __forceinline__ void load(const char *stage, int k, u32 row, u32 col)
+    {
+        const char *sb = stage + BYTES_A;
+#pragma unroll
+        for (int i = 0; i < FM; i++)
+#pragma unroll
+            for (int h = 0; h < 4; h++)
+                a[i][h] = op::of(*(const TA *)(stage + place<LA, PITCH_A>::at(row + i * 16 + h % 2 * 8, threadIdx.x % 4 + k + h / 2 * 4)));
+#pragma unroll
+        for (int j = 0; j < FN; j++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                b[j][h] = op::of(*(const TA *)(sb + place<LB, PITCH_B>::at(col + j * 8, threadIdx.x % 4 + k + h * 4)));
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(NT, MINB) gemm_lds(const __grid_constant__ st_params p)
+{
+    extern __shared__ __align__(16) char shared[];
+    const u32 to = shared_address(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u32 row = warp / WARPS_N * (BM / WARPS_M), col = warp % WARPS_N * (BN / WARPS_N);
+    const st_tile t = tile_of<BM, BN>(p);
+    loader_a a;
+    loader_b b;
+    a.begin(p, t.m0, t.g);
+    b.begin(p, t.n0, t.g);
+    TA acc[FM][FN][4];
+#pragma unroll
+    for (int i = 0; i < FM; i++)
+#pragma unroll
+        for (int j = 0; j < FN; j++)
+#pragma unroll
+            for (int h = 0; h < 4; h++) acc[i][j][h] = 0;
+
+    const u32 blocks = t.k1 > t.k0 ? (t.k1 - t.k0 + BK - 1) / BK : 0;
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; i++) {
+        if (i < blocks) {
+            a.start(p, to + i * STAGE, t.k0 + i * BK, t.k1);
+            b.start(p, to + i * STAGE + BYTES_A, t.k0 + i * BK, t.k1);
+        }
+        copy_commit();
+    }
+    copy_wait<STAGES - 2>();
+    __syncthreads();
+    fragment x[2];
+    u32 read = 0, write = STAGES - 1;
+    if (blocks) x[0].load(shared, 0, row + lane / 4, col + lane / 4);
+    for (u32 block = 0; block < blocks; block++) {
+        const u32 next = block + STAGES - 1;
+        if (next < blocks) {
+            a.start(p, to + write * STAGE, t.k0 + next * BK, t.k1);
+            b.start(p, to + write * STAGE + BYTES_A, t.k0 + next * BK, t.k1);
+        }
+        copy_commit();
+        const char *stage = shared + read * STAGE;
+        read = read + 1 == STAGES ? 0 : read + 1;
+        write = write + 1 == STAGES ? 0 : write + 1;
+#pragma unroll
+        for (int k = 0; k < BK / 8; k++) {
+            if (k == BK / 8 - 1) {
+                copy_wait<STAGES - 2>();
+                __syncthreads();
+                x[(k + 1) % 2].load(shared + read * STAGE, 0, row + lane / 4, col + lane / 4);
+            } else
+                x[(k + 1) % 2].load(stage, k * 8 + 8, row + lane / 4, col + lane / 4);
+#pragma unroll
+            for (int i = 0; i < FM; i++)
+#pragma unroll
+                for (int j = 0; j < FN; j++) op::add(acc[i][j], x[k % 2].a[i], x[k % 2].b[j]);
+        }
+    }
+    st_store<TA> c;
+    c.begin(p, t);
+#pragma unroll
+    for (int i = 0; i < FM; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int j = 0; j < FN; j++)
+                c.put<2>(p, t, t.m0 + row + i * 16 + h * 8 + lane / 4, t.n0 + col + j * 8 + lane % 4 * 2, &acc[i][j][h * 2]);
+}
