@@ -12,9 +12,10 @@ extern "C" {
 /* Arithmetic that a caller allows beyond the types' own; a plan's kernel says what it uses. A mode that no kernel has for the types is EXACT. */
 typedef enum strata_math {
     STRATA_MATH_EXACT = 0,
-    STRATA_MATH_TF32 = 1,      /* f32 factors rounded to 11 significant bits, sums in f32 */
-    STRATA_MATH_BF16X6 = 2,    /* each f32 factor as three bf16 parts, six products: errors of f32's size */
-    STRATA_MATH_FAST_ACCUM = 3 /* 8-bit floats: sums keep about 14 bits on Hopper, which else adds every 128 to f32 */
+    STRATA_MATH_TF32 = 1,   /* f32 factors rounded to 11 significant bits, sums in f32 */
+    STRATA_MATH_BF16X6 = 2, /* each f32 factor as three bf16 parts, six products: errors of f32's size */
+    STRATA_MATH_FAST_ACCUM =
+        3 /* 8-bit floats: sums keep about 14 bits on Hopper, which else adds every 128 to f32 */
 } strata_math;
 
 typedef struct strata_gemm_options {
@@ -42,6 +43,51 @@ STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha,
                                           strata_tensor B, strata_scalar beta, strata_tensor C,
                                           const strata_gemm_options *o, const strata_choice *choice,
                                           strata_plan **plan);
+
+/* ---- level 1: vectors -------------------------------------------------------------------------------------------------------
+ * x and y are rank-1 tensors of one type (f32 f64 c64 c128), any stride (strata_vector makes BLAS's negative increments), of the same
+ * length. A result goes to a rank-0 tensor (strata_point). Outputs may not overlap inputs but as the identical view. n = 0 is legal.
+ * NaN and Inf follow IEEE arithmetic: nothing is skipped because a factor is 0, except where it is said. Sums run in lanes inside chunks
+ * whose sizes depend on n alone, joined in f64: bound n u sum|x_i y_i|, the same bits for any number of threads and any strides.
+ * Handles on a GPU take f32 and f64. Source of the rules: Lawson, Hanson, Kincaid, Krogh, "Basic linear algebra subprograms for
+ * Fortran usage", TOMS 5 (1979); BLAS Technical Forum Standard (2001) for axpby. */
+
+/* y := alpha x + y. alpha = 0: y is left as it is, whatever x holds. */
+STRATA_API strata_status strata_axpy(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor y);
+/* y := alpha x + beta y. beta = 0: y is not read; alpha = 0: x is not read. */
+STRATA_API strata_status strata_axpby(strata_handle *h, strata_scalar alpha, strata_tensor x,
+                                      strata_scalar beta, strata_tensor y);
+/* x := alpha x, IEEE multiplication throughout: 0 times NaN or Inf is NaN. */
+STRATA_API strata_status strata_scal(strata_handle *h, strata_scalar alpha, strata_tensor x);
+/* x and y change places. */
+STRATA_API strata_status strata_swap(strata_handle *h, strata_tensor x, strata_tensor y);
+/* result := sum x_i y_i, and with conj(x_i) for dotc. The result has the vectors' type, or the wider one (f64 for f32, c128 for c64:
+ * BLAS's dsdot). Empty sums are 0. */
+STRATA_API strata_status strata_dot(strata_handle *h, strata_tensor x, strata_tensor y, strata_tensor result);
+STRATA_API strata_status strata_dotc(strata_handle *h, strata_tensor x, strata_tensor y,
+                                     strata_tensor result);
+/* result := sqrt(sum |x_i|^2) without overflow or underflow on the way (squares outside the range of f64 are scaled; Anderson, "Algorithm
+ * 978", TOMS 44, 2017). NaN when there is a NaN, else Inf when there is an Inf. The result is real, of the parts' type or f64. */
+STRATA_API strata_status strata_nrm2(strata_handle *h, strata_tensor x, strata_tensor result);
+/* result := sum |re x_i| + |im x_i|. Real, of the parts' type or f64. */
+STRATA_API strata_status strata_asum(strata_handle *h, strata_tensor x, strata_tensor result);
+/* result (i64 or i32) := the first position, counted from 0, of the largest (smallest) |re x_i| + |im x_i|; the first NaN if there is one
+ * (Demmel and others, "Proposed consistent exception handling for the BLAS and LAPACK", 2022); -1 for no elements. */
+STRATA_API strata_status strata_iamax(strata_handle *h, strata_tensor x, strata_tensor result);
+STRATA_API strata_status strata_iamin(strata_handle *h, strata_tensor x, strata_tensor result);
+/* Plane rotation: x_i, y_i := c x_i + s y_i, c y_i - conj(s) x_i. c is real. */
+STRATA_API strata_status strata_rot(strata_handle *h, strata_tensor x, strata_tensor y, strata_scalar c,
+                                    strata_scalar s);
+/* The rotation that turns (a, b) into (r, 0): a := r, c, s and, for real types, b := z, from which c and s can be rebuilt. All rank 0; c is
+ * real. Without needless overflow (Anderson, "Safe scaling in the level 1 BLAS", 2017). */
+STRATA_API strata_status strata_rotg(strata_handle *h, strata_tensor a, strata_tensor b, strata_tensor c,
+                                     strata_tensor s);
+/* Modified Givens rotation. param holds flag, h11, h21, h12, h22 (rank 1, 5 elements) as in BLAS: flag -1: as stored; 0: h11 = h22 = 1; 1:
+ * h12 = 1, h21 = -1; -2: the identity. x_i, y_i := h11 x_i + h12 y_i, h21 x_i + h22 y_i. f32 and f64. */
+STRATA_API strata_status strata_rotm(strata_handle *h, strata_tensor x, strata_tensor y, strata_tensor param);
+/* Builds param so that the second component of H (sqrt(d1) x1, sqrt(d2) y1) is zero; updates d1, d2, x1 (rank 0). */
+STRATA_API strata_status strata_rotmg(strata_handle *h, strata_tensor d1, strata_tensor d2, strata_tensor x1,
+                                      strata_tensor y1, strata_tensor param);
 
 #ifdef __cplusplus
 }
