@@ -23,7 +23,9 @@ typedef struct found {
     int usable, rows;
 } found;
 
-/* The first usable row of each family and types; the rows of its instruction set are what ordinary calls choose among. */
+static bool for_gpu(const strata_kernel_info *k) { return strncmp(k->isa, "sm", 2) == 0; }
+
+/* The first usable row of each family and types (of processor and GPU apart); the rows of its instruction set are what ordinary calls choose among. */
 static int first_kernels(found *out, int max, int *rows, int *usable)
 {
     int n = 0;
@@ -33,8 +35,8 @@ static int first_kernels(found *out, int max, int *rows, int *usable)
         int at = 0;
         ++*rows;
         *usable += k.usable;
-        while (at < n &&
-               !(strcmp(out[at].info.family, k.family) == 0 && strcmp(out[at].info.types, k.types) == 0))
+        while (at < n && !(strcmp(out[at].info.family, k.family) == 0 &&
+                           strcmp(out[at].info.types, k.types) == 0 && for_gpu(&out[at].info) == for_gpu(&k)))
             at++;
         if (at == max) continue;
         if (at == n) {
@@ -160,14 +162,20 @@ static void print_text(const strata_device_info *devices, int count)
     printf("\nkernels (%d, %d usable here; `strata kernels` lists them), by family, in the order of "
            "preference\n",
            rows, usable);
+    int elsewhere = 0;
     for (int i = 0; i < n; i++) {
         snprintf(buf, sizeof buf, "%s %s", k[i].info.family, k[i].info.types);
+        if (!k[i].usable && for_gpu(&k[i].info)) {
+            elsewhere += k[i].rows;
+            continue;
+        }
         if (k[i].usable) {
             printf("  %-24s %s:", buf, k[i].info.isa);
             print_kernels(&k[i].info);
         } else
             printf("  %-24s none: %s\n", buf, k[i].info.why_not ? k[i].info.why_not : "not usable here");
     }
+    if (elsewhere) printf("  and %d for GPUs that are not here\n", elsewhere);
     bool any = false;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *v = getenv(variables[i].name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - providers, choice, the plan's text, the public plan calls. */
 #include "plan/plan.h"
+#include "runtime/gpu.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,11 @@ int strata_kernels(int i, strata_kernel_info *info)
     int n = atomic_load(&registry.lists);
     for (int l = 0; l < n; l++)
         for (int k = 0; registry.list[l](k, info); k++)
-            if (i-- == 0) return 1;
+            if (i-- == 0) {
+                if (info->isa && strncmp(info->isa, "sm", 2) == 0)
+                    info->usable = st_gpu_runs(info->isa, &info->why_not);
+                return 1;
+            }
     return 0;
 }
 

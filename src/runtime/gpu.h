@@ -63,6 +63,9 @@ strata_status st_gpu_compile(st_err *e, const st_gpu_spec *s, const char *arch, 
 const char *st_gpu_arch(
     int cc); /* what kernels for this device are compiled for: 90 -> "sm_90a", 120 -> "sm_120" */
 
+/* Does a device that is here run kernels of this instruction set ("sm80": 8.0 and newer; "sm90a": 9.0 alone)? Else why not, in words. */
+bool st_gpu_runs(const char *isa, const char **why);
+
 /* Families that have kernels worth building ahead of time enter a function that gives the specs of one architecture, one by one: false past the end. The
  * strings of *s live until the next call. tools/pack calls them when the library is built. */
 typedef bool (*st_gpu_pack_fn)(int cc, int i, st_gpu_spec *s);

@@ -4,6 +4,7 @@
 #include "runtime/cuda/image.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,34 @@ static void count_files(const char *folder, strata_gpu_info *info)
         info->cache_bytes += (int64_t)st.st_size;
     }
     closedir(d);
+}
+
+/* ---- which kernels run on the devices that are here ------------------------------------------------------------------------- */
+
+static int here[64], here_count;
+
+static void find_devices(void)
+{
+    strata_device_info d;
+    int n = strata_device_count();
+    for (int i = 0; i < n && here_count < ST_COUNT(here); i++)
+        if (!strata_get_device_info(strata_device_name(i), &d) && d.compute_capability)
+            here[here_count++] = d.compute_capability;
+}
+
+bool st_gpu_runs(const char *isa, const char **why)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_devices);
+    int cc = atoi(isa + strcspn(isa, "0123456789"));
+    bool exact = isa[strlen(isa) - 1] == 'a';
+    *why = NULL;
+    for (int i = 0; i < here_count; i++)
+        if (here[i] == cc || (here[i] > cc && !exact)) return true;
+    *why = !here_count ? "no GPU is here"
+           : exact     ? "for GPUs of another compute capability"
+                       : "for newer GPUs";
+    return false;
 }
 
 strata_status strata_get_gpu_info(strata_gpu_info *info)
