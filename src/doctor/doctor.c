@@ -61,7 +61,9 @@ void st_doctor_sort(st_doctor *d)
             if ((int)d->findings[i].layer == layer) d->order[n++] = i;
 }
 
-st_doctor *st_doctor_run(const char *path, int *error)
+st_doctor *st_doctor_run(const char *path, int *error) { return st_doctor_look(path, NULL, error); }
+
+st_doctor *st_doctor_look(const char *path, const st_live *live, int *error)
 {
     int ignored;
     if (!error) error = &ignored;
@@ -80,6 +82,7 @@ st_doctor *st_doctor_run(const char *path, int *error)
     }
     st_probe_context(d);
     st_probe_hardware(d);
+    st_asked *asked = live ? st_live_begin(d, live) : NULL;
     st_find_sites(m);
     st_find_toolkits(m);
     st_find_copies(m);
@@ -92,6 +95,7 @@ st_doctor *st_doctor_run(const char *path, int *error)
     st_probe_blas(d);
     st_probe_frameworks(d);
     st_probe_application(d);
+    if (live) st_live_end(d, live, asked);
     st_doctor_sort(d);
     *error = 0;
     return d;

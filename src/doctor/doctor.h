@@ -31,6 +31,17 @@ typedef struct st_finding {
 typedef struct st_doctor st_doctor;
 /* NULL with an errno when the root cannot be read (or memory is short). */
 st_doctor *st_doctor_run(const char *root, int *error);
+/* The same, and what the driver and NVML answer, asked in children of this process that are given up on when they hang. Files alone are read
+ * when root is not "/". */
+typedef struct st_live {
+    /* Runs in the child and writes the lines of steps.h to fd for `what` ("nvml", "driver", "deep", "compile", "gpu"); its exit status. */
+    int (*body)(const char *what, int fd);
+    bool deep;       /* a kernel through every layer, and rates; else only what takes no time */
+    double patience; /* seconds that a step of deep may take; 0: 30 */
+} st_live;
+st_doctor *st_doctor_look(const char *root, const st_live *live, int *error);
+/* A child's body for those: the steps in this program, without starting another (all but "gpu"). */
+int st_steps_body(const char *what, int fd);
 void st_doctor_free(st_doctor *d);
 int st_doctor_count(const st_doctor *d);
 const st_finding *st_doctor_finding(const st_doctor *d, int i); /* by layer, lowest first */
@@ -51,6 +62,13 @@ int st_doctor_plan(const char *request, FILE *out, bool json);
 /* `--for SUBJECT`: the copies of the GPU libraries that a program, a process (a number) or a Python takes, found by parsing; nothing is
  * started. ST_CANNOT_LOOK with the reason in why when there is no such subject. */
 int st_doctor_for(const char *root, const char *subject, FILE *out, bool json, char *why, size_t n);
+
+/* `--verify`: what an installation needs, step by step, each tried. live.deep is taken as set. */
+int st_doctor_verify(const st_live *live, FILE *out, bool json);
+/* `--watch`: a table of the GPUs every `interval` seconds, `count` times (0: until it is interrupted); JSON: one line a GPU and time. body as in
+ * st_live. ST_CANNOT_LOOK with the reason in why without NVML, ST_FAULT when it stops answering. */
+int st_doctor_watch(int (*body)(const char *what, int fd), int count, double interval, FILE *out, bool json,
+                    char *why, size_t n);
 
 extern const char *const st_layer_names[ST_LAYER_COUNT];
 extern const char *const st_state_names[];

@@ -131,6 +131,15 @@ void st_probe_blas(st_doctor *d);
 void st_probe_frameworks(st_doctor *d);
 void st_probe_application(st_doctor *d);
 
+/* live.c: children that ask NVML and libcuda while the files are read */
+typedef struct st_asked st_asked;
+st_asked *st_live_begin(st_doctor *d, const st_live *live); /* NULL: nothing to ask here */
+struct st_child;
+/* Takes the lines of a child in as findings; false when it hung, crashed or reported a fault. what: "deep", or a whole command */
+bool st_live_collect(st_doctor *d, const st_live *live, struct st_child *c, const char *what,
+                     double patience);
+void st_live_end(st_doctor *d, const st_live *live, st_asked *a);
+
 /* inventory.c */
 void st_find_sites(st_machine *m);
 void st_find_copies(st_machine *m);
