@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c - `strata bench`: the command line, the peers, then the cases. */
 #include "bench.h"
+#include "cuda.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct words {
-    const char *sizes, *type, *trans, *threads, *seconds, *plan, *tsv, *json, *html, *peers, *pass, *layout,
-        *batch, *filters;
+    const char *device, *regime, *sizes, *type, *trans, *threads, *seconds, *plan, *tsv, *json, *html, *peers,
+        *pass, *layout, *batch, *filters;
     const char *given[BENCH_PEERS];
     int given_count;
 } words;
@@ -14,7 +15,10 @@ typedef struct words {
 static const struct {
     const char *name;
     int (*run)(bench *b, const char **words, int n);
-} kinds[] = {{"gemm", bench_gemm}, {"conv", bench_conv}, {"pointwise", bench_pointwise}};
+    int (*cuda)(bench *b, const char **words, int n);
+} kinds[] = {{"gemm", bench_gemm, cuda_bench_gemm},
+             {"conv", bench_conv, NULL},
+             {"pointwise", bench_pointwise, cuda_bench_pointwise}};
 
 static int understand(const words *w, bench_options *o)
 {
@@ -27,7 +31,14 @@ static int understand(const words *w, bench_options *o)
             return cli_bad("bench", "--threads takes 1 to 256, not '%.40s'", w->threads);
         o->threads = (int)v;
     }
-    if (w->type && strcmp(w->type, "f32") != 0 && strcmp(w->type, "f64") != 0)
+    o->device = w->device ? w->device : "cpu";
+    o->type = w->type;
+    o->no_peers = w->peers && strcmp(w->peers, "none") == 0;
+    o->sustained = w->regime && strcmp(w->regime, "sustained") == 0;
+    if (w->regime && !o->sustained && strcmp(w->regime, "burst") != 0)
+        return cli_bad("bench", "--regime is burst or sustained, not '%.40s'", w->regime);
+    if (strncmp(o->device, "cuda", 4) != 0 && w->type && strcmp(w->type, "f32") != 0 &&
+        strcmp(w->type, "f64") != 0)
         return cli_bad("bench", "--type is f32 or f64, not '%.40s'", w->type);
     o->f64 = w->type && strcmp(w->type, "f64") == 0;
     if (w->trans) {
@@ -73,8 +84,33 @@ static double copy_bandwidth(const bench *b)
     return r;
 }
 
+static int run_cuda(bench *b, int kind, const char **shapes, int n)
+{
+    if (!kinds[kind].cuda)
+        return cli_bad("bench", "%s is not benched on a GPU yet; gemm and pointwise are", kinds[kind].name);
+    if (strata_create(&b->h, b->o.device) || strata_create(&b->cpu, "cpu") ||
+        strata_get_device_info(b->o.device, &b->device))
+        return cli_failed("bench", NULL);
+    b->o.threads = 1;
+    /* multiply-adds of f32: 128 an SM and clock */
+    b->peak = b->device.multiprocessors * b->device.clock_mhz * 128 * 2 * 1e-3;
+    b->copy_gbs = b->device.memory_gbs;
+    int code = kinds[kind].cuda(b, shapes, n);
+    cli_progress_end(&b->progress);
+    if (code != CLI_USAGE) report_end(b);
+    if (b->o.html && b->count && !report_html(b, b->o.html)) {
+        cli_bad("bench", "%s cannot be written", b->o.html);
+        code = CLI_FAILED;
+    }
+    strata_destroy(b->cpu);
+    return code;
+}
+
 static int run(bench *b, const words *w, int kind, const char **shapes, int n)
 {
+    if (strncmp(b->o.device, "cuda", 4) == 0) return run_cuda(b, kind, shapes, n);
+    if (strcmp(b->o.device, "cpu") != 0)
+        return cli_bad("bench", "--device is cpu or cuda:N, not '%.40s'", b->o.device);
     if (strata_create(&b->h, "cpu") || strata_get_device_info("cpu", &b->device))
         return cli_failed("bench", NULL);
     if (b->o.threads == 0) b->o.threads = b->device.threads;
@@ -108,7 +144,14 @@ int verb_bench(int argc, char **argv)
     words w = {0};
     const cli_option options[] = {
         {"--sizes", "LIST", "the same as the words after the operator: 512,MxNxK,square", &w.sizes, NULL, 0},
-        {"--type", "f32|f64", "gemm: element type (default f32)", &w.type, NULL, 0},
+        {"--device", "DEVICE", "cpu (default) or cuda:N", &w.device, NULL, 0},
+        {"--regime", "burst|sustained",
+         "cuda: short samples in turn (default), or blocks of 0.3 s, as a card limited by its power runs "
+         "them",
+         &w.regime, NULL, 0},
+        {"--type", "TYPE",
+         "gemm: f32 (default) or f64; cuda: bf16 (default) f32 f64 tf32 bf16x6 f16 f8 f8-exact i8", &w.type,
+         NULL, 0},
         {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
          0},
         {"--plan", NULL, "gemm, conv: also through a plan made before (column strata-plan)", &w.plan, NULL,
@@ -136,7 +179,7 @@ int verb_bench(int argc, char **argv)
         "1 means that Strata is\n"
         "faster. Percentages are of the machine's FMA peak (gemm, conv) or of a copy (pointwise), measured "
         "beside each batch.\n\n"
-        "shapes  gemm: N, MxNxK or a set (square small skinny resnet50 odd)\n"
+        "shapes  gemm: N, MxNxK or a set (square small skinny resnet50 llm odd)\n"
         "        conv: NxCxHxW:OxRxS[:sSTRIDE][:pPAD][:gGROUPS] or a set (resnet50 mobile)\n"
         "        pointwise: names (exp tanh gelu relu bias_relu softmax layer_norm batch_norm), all by "
         "default",

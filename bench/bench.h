@@ -139,6 +139,7 @@ typedef struct bench_case {
     double work;       /* units of 1e9 a call */
     double peak_scale; /* peak of this type relative to f32 FMA; 0: percent of the contender named "copy" */
     double flops, bytes;
+    double copy_work; /* of the contender named "copy", units of 1e9 a call; 0: `work` */
     contender c[BENCH_CONTENDERS];
     int n;
     bool noisy;                 /* too few quiet rounds: all counted */
@@ -161,11 +162,14 @@ typedef struct bench_options {
     int64_t batch;
     bool tsv, json;
     const char *html;
+    const char *device; /* "cpu", "cuda:0" */
+    const char *type;   /* --type as given */
+    bool sustained, no_peers;
 } bench_options;
 
 typedef struct bench {
     bench_options o;
-    strata_handle *h;
+    strata_handle *h, *cpu; /* cpu: for references on a GPU's bench */
     strata_device_info device;
     peers peers;
     bench_case *rows;
@@ -190,6 +194,13 @@ void *bench_alloc(size_t bytes);
 void bench_free(void *p, size_t bytes);
 void bench_random(void *p, int64_t n, bool f64, uint64_t seed);
 double bench_median(double *v, int n);
+
+typedef struct gemm_shape {
+    int64_t m, n, k;
+} gemm_shape;
+enum { GEMM_SHAPES = 256 };
+/* Sizes, MxNxK and sets, as words; `usual` when there are none. Returns how many, -1 after a message. */
+int gemm_shapes(const char **words, int n, const char *usual, gemm_shape *out);
 
 int bench_gemm(bench *b, const char **words, int n);
 int bench_conv(bench *b, const char **words, int n);

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 1500, MAX_SHAPES = 256 };
-typedef struct shape {
-    int64_t m, n, k;
-} shape;
+enum { SAMPLES = 1500 };
+typedef gemm_shape shape;
 
 typedef struct product {
     shape s;
@@ -316,6 +314,8 @@ static const struct {
     {"resnet50", "12544x64x147,3136x64x64,3136x64x576,3136x256x64,3136x64x256,784x128x1152,784x512x128,"
                  "196x256x2304,196x1024x256,"
                  "49x512x4608,49x2048x512,1x1000x2048"},
+    {"llm", "1x4096x4096,4x4096x4096,16x4096x4096,16x14336x4096,64x4096x4096,64x14336x4096,128x4096x4096,"
+            "256x4096x4096,4096x14336x4096,8192x1024x1024"},
     {"odd", "63,65,100,127,129,255,257,500,1000,1023,1025,49x512x4608,5x1000x5,64x64x4096,256x256x8192"},
 };
 enum { SETS = sizeof sets / sizeof *sets };
@@ -341,11 +341,11 @@ static int add_shapes(const char *list, shape *out, int n)
                 const char *near = cli_nearest(word, &sets[0].name, SETS, sizeof *sets);
                 cli_bad("bench",
                         "'%s' is not a size, MxNxK (each 1 to 10^8) or a set%s%s%s; sets: square small "
-                        "skinny resnet50 odd",
+                        "skinny resnet50 llm odd",
                         word, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
                 return -1;
             }
-            if (n == MAX_SHAPES) return cli_bad("bench", "more than %d shapes", MAX_SHAPES), -1;
+            if (n == GEMM_SHAPES) return cli_bad("bench", "more than %d shapes", GEMM_SHAPES), -1;
             out[n++] = d == 1 ? (shape){v[0], v[0], v[0]} : (shape){v[0], v[1], v[2]};
         }
         if (n < 0) return -1;
@@ -353,6 +353,14 @@ static int add_shapes(const char *list, shape *out, int n)
         if (*list == ',') list++;
     }
     return n;
+}
+
+int gemm_shapes(const char **words, int n, const char *usual, gemm_shape *out)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if ((count = add_shapes(words[i], out, count)) < 0) return -1;
+    return n == 0 ? add_shapes(usual, out, 0) : count;
 }
 
 static void columns(bench *b, const shape *s, int count)
@@ -377,11 +385,9 @@ static void columns(bench *b, const shape *s, int count)
 
 int bench_gemm(bench *b, const char **words, int n)
 {
-    static shape s[MAX_SHAPES];
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if ((count = add_shapes(words[i], s, count)) < 0) return CLI_USAGE;
-    if (n == 0) count = add_shapes("16,32,64,128,256,512,1024,2048", s, 0);
+    static shape s[GEMM_SHAPES];
+    const int count = gemm_shapes(words, n, "16,32,64,128,256,512,1024,2048", s);
+    if (count < 0) return CLI_USAGE;
     for (int i = 0; i < count; i++) {
         double bytes = ((double)s[i].m * (double)s[i].k + (double)s[i].k * (double)s[i].n +
                         (double)s[i].m * (double)s[i].n) *

@@ -52,11 +52,29 @@ double report_mean(const bench *b, const char *name, bool plan, int *cases)
     return n ? exp(sum / n) : 0;
 }
 
-void report_head(const bench *b, FILE *f, const char *mark)
+static void head_cuda(const bench *b, FILE *f, const char *mark)
+{
+    const strata_device_info *d = &b->device;
+    char l2[32];
+    fprintf(f,
+            "%sStrata %s on %s: %s, compute capability %d.%d, %d multiprocessors at %.0f MHz, driver API "
+            "%d.%d\n",
+            mark, strata_version(), d->device, d->name, d->compute_capability / 10,
+            d->compute_capability % 10, d->multiprocessors, d->clock_mhz, d->driver_version / 1000,
+            d->driver_version % 1000 / 10);
+    fprintf(f,
+            "%sregime: %s; graphs of launches, operands rotate through more than three L2 caches of %s, "
+            "random data\n",
+            mark, b->o.sustained ? "sustained, blocks of 0.3 s in turn" : "burst, samples of 2 ms in turn",
+            cli_bytes((double)d->l2, l2, sizeof l2));
+    fprintf(f, "%speak: the data sheet's at that clock (Hopper's rates); pointwise: the copy beside it\n",
+            mark);
+}
+
+static void head_cpu(const bench *b, FILE *f, const char *mark)
 {
     const strata_device_info *d = &b->device;
     char l1[32], l2[32], l3[32];
-    fprintf(f, "%s%s\n", mark, b->command);
     fprintf(f, "%sStrata %s on %s: %s, %d of %d processors used\n", mark, strata_version(), d->name, d->isa,
             b->o.threads, d->processors);
     fprintf(f, "%scaches L1d %s, L2 %s, L3 %s a core (%s)\n", mark, cli_bytes((double)d->l1d, l1, sizeof l1),
@@ -64,6 +82,12 @@ void report_head(const bench *b, FILE *f, const char *mark)
             d->cache_source);
     fprintf(f, "%speak: %s, measured beside every batch; percentages are against it (f64: half of it)\n",
             mark, bench_fma_best()->name);
+}
+
+void report_head(const bench *b, FILE *f, const char *mark)
+{
+    fprintf(f, "%s%s\n", mark, b->command);
+    (b->device.multiprocessors > 0 ? head_cuda : head_cpu)(b, f, mark);
     for (int i = 0; i < b->peers.n; i++)
         fprintf(f, "%s%s: %s, %s\n", mark, b->peers.p[i].name, b->peers.p[i].version, b->peers.p[i].path);
     for (const char *n = b->peers.notes; *n;) {
@@ -166,9 +190,14 @@ static void table_end(const bench *b)
     int n;
     bool noisy = false;
     for (int i = 0; i < b->count; i++) noisy = noisy || b->rows[i].noisy;
-    printf("\nFMA peak %.1f GFLOP/s (f32, best probe of %d thread%s)", b->peak, b->o.threads,
-           b->o.threads == 1 ? "" : "s");
-    if (b->copy_gbs > 0) printf(", copy of memory %.1f GB/s", b->copy_gbs);
+    if (b->device.multiprocessors > 0)
+        printf("\npeak by the data sheet %.1f GFLOP/s (f32)", b->peak);
+    else
+        printf("\nFMA peak %.1f GFLOP/s (f32, best probe of %d thread%s)", b->peak, b->o.threads,
+               b->o.threads == 1 ? "" : "s");
+    if (b->copy_gbs > 0)
+        printf(b->device.multiprocessors > 0 ? ", memory %.1f GB/s" : ", copy of memory %.1f GB/s",
+               b->copy_gbs);
     printf("\nrate of strata over that of");
     for (int i = 1; i < b->column_count; i++) {
         double m = report_mean(b, b->columns[i], false, &n);
