@@ -87,6 +87,8 @@ int st_gpu_occupancy(strata_handle *h, const st_gpu_kernel *k, int threads, unsi
 /* Most clusters that the device holds at a time. */
 int st_gpu_clusters(strata_handle *h, const st_gpu_launch *l);
 
+/* Instead of STRATA_F32: TMA rounds what it loads to tf32. */
+enum { ST_GPU_TF32 = 100 };
 /* A tiled tensor map (TMA) for `rank` dims, innermost first; stride[] in bytes for dims 1.. (dim 0 is dense). swizzle: 0, 32, 64, 128 bytes. Out of bounds reads
  * give zero. The map is 128 bytes, to be passed as `const __grid_constant__`. */
 typedef struct st_gpu_map {

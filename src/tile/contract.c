@@ -2,6 +2,7 @@
 /* contract.c - contractions from a description to a plan or to a result: registration, the plan cache's key, the head that
  * all providers' plans share. */
 #include "tile/contract.h"
+#include "tile/cuda/gemm_sm90.h"
 #include "tile/cuda/generic.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static void register_all(void)
     st_plan_register(&st_gemm_packed_provider);
     st_window_register();
     st_reference_register();
+    st_sm90_register();
     st_generic_register(); /* CUDA: special first, the one that takes anything last */
     st_cuda_reference_register();
     st_plan_register_kernels(st_kernel_list);

@@ -45,6 +45,8 @@ typedef struct st_contract {
     int64_t epi_operands;
     st_epi_operand epi[ST_EPI_OPERANDS];
     int64_t math; /* strata_math: what arithmetic the caller allows */
+    int64_t
+        unaligned; /* 1: addresses have the alignment of their elements alone (a CUDA plan makes itself such a twin) */
 } st_contract;
 
 /* The same problem in fewer axes: lengths of 1 dropped, neighbours merged, bounds that always hold dropped. */
@@ -57,12 +59,11 @@ strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract 
                            double alpha, double beta, const strata_choice *choice, strata_plan **plan);
 void st_tile_init(void); /* registers providers; idempotent, thread-safe */
 
-/* The direct path for small plain products: returns false when the problem is not for it. Row-major or transposed unit-stride
- * views, no plan, no allocation. strides: element (i,j) at i*rs + j*cs. */
-bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
-                            int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
-                            int64_t crs, int64_t ccs);
-bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars,
-                            int64_t acs, const double *b, int64_t brs, int64_t bcs, double beta, double *c,
-                            int64_t crs, int64_t ccs);
+/* The direct path for small plain products: checks what it needs (f32 or f64; sizes, strides and addresses that are plainly fine; C with rows
+ * or columns of unit stride, apart from A and B). What is not for it is left to `otherwise`. No plan, no allocation; the bits are those of
+ * the plan. */
+struct strata_gemm_plain;
+typedef strata_status (*st_gemm_otherwise)(strata_handle *h, const struct strata_gemm_plain *p);
+strata_status st_tile_gemm_small(strata_handle *h, const struct strata_gemm_plain *p,
+                                 st_gemm_otherwise otherwise);
 #endif

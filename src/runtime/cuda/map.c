@@ -22,6 +22,7 @@ static int map_type(int type)
     case STRATA_F32: return 7;
     case STRATA_F64: return 8;
     case STRATA_BF16: return 9;
+    case ST_GPU_TF32: return 11;
     default: return -1;
     }
 }

@@ -64,13 +64,13 @@
 #ifndef EPI
 #    define EPI 0
 #endif
+#ifdef INTEGER
+#    define ST_ACC double
+#else
+#    define ST_ACC float
+#endif
 #if EPI
-#    ifdef INTEGER
-#        define ST_ACC double
-#    else
-#        define ST_ACC float
-#    endif
-#    include "generated.cuh"
+#    include "epilogue.cuh"
 #endif
 
 #define KB (128 / ABYTES) /* k in a stage */
@@ -102,6 +102,7 @@
 
 struct gemm_args { /* mirrored by the host */
     int m, n, k, g;
+    int g0; /* what the epilogue counts batch items from */
     int raster, splits;
     int az, bz; /* 0: the operand is the same for the whole batch */
     int vec;    /* C may be stored 16 bytes at a time */
@@ -212,7 +213,7 @@ INL void finish(acc_t *d, int j0, const gemm_args &p, int row, int col, int g EP
                 val_t v = alpha * (val_t)x;
                 if (beta != 0) v += beta * value(old[j][h][e]);
 #    if EPI
-                if (8 * (j0 + j) + e < in[h]) v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, g);
+                if (8 * (j0 + j) + e < in[h]) v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, p.g0 + g);
 #    endif
                 x = keep(v);
             }
@@ -306,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int t = cid; t < nt; t += ncl) {
                 int m, n, z;
                 tile_at(t, tm, tn, p.raster, &m, &n, &z);
-                const int part = SPLIT ? z % p.splits : 0, g = SPLIT ? z / p.splits : z;
+                const int part = SPLIT ? z / p.g : 0, g = SPLIT ? z % p.g : z;
                 const int k0 = SPLIT ? (int)((i64)kall * part / p.splits) : 0,
                           k1 = SPLIT ? (int)((i64)kall * (part + 1) / p.splits) : kall;
                 /* my slice of a shared operand starts at rn/CN of A's rows, rm/CM of B's */
@@ -391,7 +392,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             int m, n, z;
             tile_at(t, tm, tn, p.raster, &m, &n, &z);
             const int m0 = (m * CM + (int)rm) * BM, n0 = (n * CN + (int)rn) * BN;
-            const int part = SPLIT ? z % p.splits : 0;
+            const int part = SPLIT ? z / p.g : 0;
             const int kb =
                 SPLIT ? (int)((i64)kall * (part + 1) / p.splits) - (int)((i64)kall * part / p.splits) : kall;
 #if PROM

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_sm90.c - the provider of the Hopper kernels: candidates (one a row), plans, runs.
+ *
+ * A run copies the operands that TMA does not read, encodes tensor maps (kept a thread, by addresses, as most runs repeat their last ones), and launches. The launches overlap: each
+ * kernel waits itself for its predecessor (programmatic dependent launch). A run whose addresses are not multiples of 16 goes to a twin of
+ * its plan that copies every operand. */
+#include "tile/cuda/gemm_sm90.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct st_sm90_plan {
+    st_contract_plan head;
+    st_sm90 q;
+    uint64_t serial; /* of all plans of the process: names the plan in the threads' memory of maps */
+    const st_gpu_kernel *kernel, *pack[2], *sum;
+    int slots; /* clusters that run at a time */
+    char *text;
+    st_gparams sum_params;
+} st_sm90_plan;
+
+/* The maps of a plan's last run in this thread. */
+typedef struct st_maps {
+    uint64_t serial;
+    const void *a, *b, *c;
+    st_gpu_map ma, mb, mc;
+} st_maps;
+enum { RECENT = 16 };
+static _Thread_local st_maps recent[RECENT];
+
+static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
+{
+    int count, n = 0;
+    const st_contract *c = p->data;
+    const st_sm90_row *r = st_sm90_rows(&count);
+    for (int i = 0; i < count && n < max; i++) {
+        st_candidate *x = &out[n];
+        st_sm90 q;
+        memset(x, 0, sizeof *x);
+        const bool ok = st_sm90_configure(&r[i], c, p->text, h->gpu, &q, x->why, sizeof x->why);
+        st_sm90_id(&r[i], (int)(ok ? q.g.c.ta : c->ta), (int)(ok ? q.g.c.tb : c->tb), (int)c->tc, q.a.mn,
+                   q.b.mn, x->kernel, sizeof x->kernel);
+        x->order = st_sm90_order(&r[i], (int)c->ta);
+        x->row = &r[i];
+        x->us = ok ? q.us : -1;
+        x->workspace = ok ? q.workspace : 0;
+        n++;
+        if (!ok && h->gpu->cc != 90) break; /* one row says it for all */
+    }
+    return n;
+}
+
+static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
+{
+    double im;
+    if (!s) return STRATA_OK;
+    if (!s->ptr) {
+        *value = s->re;
+        return STRATA_OK;
+    }
+    return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
+}
+
+/* ---- maps --------------------------------------------------------------------------------------------------------------------- */
+
+static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
+                              const void *base, st_gpu_map *map)
+{
+    const int kb = 128 / q->es;
+    const int64_t dim[3] = {s->mn ? s->rows : q->K, s->mn ? q->K : s->rows, s->item ? q->G : 1};
+    const int64_t stride[3] = {0, s->pitch * q->es, s->item ? s->item * q->es : 16};
+    const int box[3] = {s->mn ? 64 : kb, s->mn ? 64 : tile, 1};
+    return st_gpu_map_tiled(h, map, q->tf32 ? ST_GPU_TF32 : type, q->batch ? 3 : 2, base, dim, stride, box,
+                            128);
+}
+
+static strata_status c_map(strata_handle *h, const st_sm90 *q, void *base, st_gpu_map *map)
+{
+    const int64_t dim[3] = {q->N, q->M, q->G}, stride[3] = {0, q->ldc * q->cs, q->cg ? q->cg * q->cs : 16};
+    const int box[3] = {128 / q->cs, q->row->bm / q->row->consumers, 1};
+    return st_gpu_map_tiled(h, map, (int)q->g.c.tc, q->batch ? 3 : 2, base, dim, stride, box, 128);
+}
+
+static const st_maps *maps_of(strata_handle *h, const st_sm90_plan *p, const void *a, const void *b, void *c)
+{
+    const st_sm90 *q = &p->q;
+    st_maps *m = &recent[p->serial % RECENT];
+    if (ST_LIKELY(m->serial == p->serial && m->a == a && m->b == b && m->c == c)) return m;
+    m->serial = 0;
+    if (side_map(h, q, &q->a, (int)q->g.c.ta, q->row->bm / q->row->cn, a, &m->ma) ||
+        side_map(h, q, &q->b, (int)q->g.c.tb, q->row->bn / q->row->cm, b, &m->mb) ||
+        (q->row->tma_store && c_map(h, q, c, &m->mc)))
+        return NULL;
+    m->serial = p->serial;
+    m->a = a;
+    m->b = b;
+    m->c = c;
+    return m;
+}
+
+/* ---- runs --------------------------------------------------------------------------------------------------------------------- */
+
+static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst)
+{
+    const st_sm90 *q = &p->q;
+    const st_sm90_side *s = i ? &q->b : &q->a;
+    st_sm90_pack a = {src,   dst,   s->rows,  q->K,    s->rs,
+                      s->ks, s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
+    void *args[] = {&a};
+    const bool along_k = s->ks == 1 || q->K <= 1;
+    const int64_t work = along_k ? st_ceil_div(q->K * q->es, 16) * s->rows * a.g / 256
+                                 : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * a.g;
+    const st_gpu_launch l = {.kernel = p->pack[i],
+                             .grid = {(unsigned)st_min64(work + 1, (int64_t)h->gpu->sms * 8), 1, 1},
+                             .block = {256, 1, 1},
+                             .overlap = true,
+                             .args = args};
+    return st_gpu_run(h, &l);
+}
+
+static strata_status launch_sum(strata_handle *h, const st_sm90_plan *p, void *const data[], double alpha,
+                                double beta, const void *parts, int splits)
+{
+    const st_sm90 *q = &p->q;
+    st_gparams a = p->sum_params;
+    a.alpha = alpha;
+    a.beta = beta;
+    a.c = data[2];
+    a.part = (void *)(uintptr_t)parts;
+    a.splits = (uint32_t)splits;
+    st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &a.epi);
+    void *args[] = {&a};
+    const st_gpu_launch l = {.kernel = p->sum,
+                             .grid = {(unsigned)st_ceil_div(q->N * q->M * q->g.G, 256), 1, 1},
+                             .block = {256, 1, 1},
+                             .args = args};
+    return st_gpu_run(h, &l);
+}
+
+/* One item of the outer batch axes: offsets in elements. */
+static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char *a, const char *b, char *c,
+                            double alpha, double beta, int64_t item, st_epi_params *epi)
+{
+    const st_sm90 *q = &p->q;
+    const st_sm90_row *row = q->row;
+    const bool split = row->kind == ST_SM90_SPLIT;
+    const int cs = split ? 4 : q->cs;
+    const int64_t ldc = split ? q->N : q->ldc, cg = split ? q->M * q->N : q->cg;
+    const st_maps *m = maps_of(h, p, a, b, c);
+    if (!m) return h->err.status;
+    st_sm90_args args = {.m = (int32_t)q->M,
+                         .n = (int32_t)q->N,
+                         .k = (int32_t)q->K,
+                         .g = (int32_t)q->G,
+                         .g0 = (int32_t)(item * q->G),
+                         .raster = row->raster,
+                         .splits = q->splits,
+                         .az = q->a.item != 0,
+                         .bz = q->b.item != 0,
+                         .vec = (uintptr_t)c % 16 == 0 && ldc * cs % 16 == 0 && cg * cs % 16 == 0,
+                         .alpha = alpha,
+                         .beta = beta,
+                         .c = c,
+                         .ldc = ldc,
+                         .cg = cg};
+    const int64_t tiles =
+        st_ceil_div(q->M, row->bm * row->cm) * st_ceil_div(q->N, row->bn * row->cn) * q->G * q->splits;
+    const unsigned cl = (unsigned)(row->cm * row->cn);
+    void *list[] = {(void *)(uintptr_t)&m->ma, (void *)(uintptr_t)&m->mb,
+                    (void *)(uintptr_t)(row->tma_store ? &m->mc : &m->ma), &args, epi};
+    const st_gpu_launch l = {.kernel = p->kernel,
+                             .grid = {(unsigned)st_min64(tiles, p->slots) * cl, 1, 1},
+                             .block = {(unsigned)row->consumers * 128 + 128, 1, 1},
+                             .cluster = {cl, 1, 1},
+                             .smem = st_sm90_smem(q),
+                             .overlap = true,
+                             .args = list};
+    return st_gpu_run(h, &l);
+}
+
+/* The plan for the same problem at any address, made when the first such run comes. */
+static strata_status run_twin(strata_handle *h, const st_sm90_plan *p, void *const data[],
+                              const strata_run *r, double alpha, double beta)
+{
+    st_contract c = p->head.problem;
+    const strata_plan *twin;
+    c.unaligned = 1;
+    const st_problem pr = {ST_OP_CONTRACT, "strata_plan_run", &c, sizeof c, p->text};
+    strata_status s = st_plan_get(h, &pr, &twin);
+    if (s) return s;
+    const strata_scalar va = strata_real(alpha), vb = strata_real(beta);
+    strata_run again = r ? *r : (strata_run){0};
+    again.alpha = &va;
+    again.beta = &vb;
+    if (again.workspace && again.workspace_bytes < twin->workspace) again.workspace = NULL;
+    return twin->run(h, twin, data, &again);
+}
+
+static int64_t outer_offset(const st_contract *c, int which, int64_t item)
+{
+    int64_t off = 0;
+    for (int64_t d = c->batch.count - 2; d >= 0; d--) {
+        off += item % c->batch.ax[d].len * st_axis_stride(&c->batch.ax[d], which);
+        item /= c->batch.ax[d].len;
+    }
+    return off;
+}
+
+static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+{
+    const st_sm90_plan *p = (const st_sm90_plan *)plan;
+    const st_sm90 *q = &p->q;
+    const st_contract *c = &q->g.c;
+    const uint64_t t0 = st_trace_begin();
+    double alpha = p->head.alpha, beta = p->head.beta;
+    strata_status s;
+    if (r && ((s = scalar(h, "alpha", r->alpha, &alpha)) || (s = scalar(h, "beta", r->beta, &beta))))
+        return s;
+    if (alpha == 0) return launch_sum(h, p, data, alpha, beta, NULL, 0);
+    const char *a = data[q->g.swapped], *b = data[!q->g.swapped];
+    if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
+        (q->row->tma_store && (uintptr_t)data[2] % 16))
+        return run_twin(h, p, data, r, alpha, beta);
+    char *ws = NULL;
+    if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
+    if (q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at))) return s;
+    if (q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at))) return s;
+    if (q->a.pack) a = ws + q->a.at;
+    if (q->b.pack) b = ws + q->b.at;
+    st_epi_params epi;
+    if (p->head.expr) st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &epi);
+    const bool split = q->row->kind == ST_SM90_SPLIT;
+    for (int64_t i = 0; i < q->outer && !s; i++)
+        s = launch(h, p, a + outer_offset(c, 'a', i) * q->es, b + outer_offset(c, 'b', i) * q->es,
+                   split ? ws + q->partial_at : (char *)data[2] + outer_offset(c, 'c', i) * q->cs, alpha,
+                   beta, i, &epi);
+    if (!s && split) s = launch_sum(h, p, data, alpha, beta, ws + q->partial_at, q->splits);
+    if (ST_UNLIKELY(t0))
+        st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s%s%s parts %d",
+                     (long long)q->g.G, (long long)q->M, (long long)q->N, (long long)q->K,
+                     q->g.swapped ? " transposed" : "", q->a.pack ? " A copied" : "",
+                     q->b.pack ? " B copied" : "", q->splits);
+    return s;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------------------------- */
+
+static void destroy(strata_plan *plan)
+{
+    free(((st_sm90_plan *)plan)->text);
+    st_contract_plan_destroy(plan);
+}
+
+static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
+{
+    st_sm90 *q = &p->q;
+    const st_contract *c = &q->g.c;
+    st_gspec spec;
+    char *text = NULL;
+    strata_status s = st_cuda_epilogue_text(&h->err, &q->g.own, p->head.expr, q->g.swapped, &text);
+    if (!s) {
+        st_sm90_spec(q->row, (int)c->ta, (int)c->tb, (int)c->tc, q->tf32, q->a.mn, q->b.mn, q->batch, text,
+                     &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->kernel);
+    }
+    if (!s) {
+        st_sm90_sum_spec(q, text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->sum);
+    }
+    free(text);
+    for (int i = 0; i < 2 && !s; i++) {
+        const st_sm90_side *x = i ? &q->b : &q->a;
+        if (!x->pack) continue;
+        st_sm90_pack_spec(q->es, !(x->ks == 1 || q->K <= 1), &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->pack[i]);
+    }
+    return s;
+}
+
+static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                           strata_plan **plan)
+{
+    static atomic_uint_fast64_t serials;
+    st_contract_plan *head;
+    char why[160];
+    *plan = NULL;
+    strata_status s = st_contract_plan_new(h, problem, sizeof(st_sm90_plan), &head);
+    if (s) return s;
+    st_sm90_plan *p = (st_sm90_plan *)head;
+    head->base.destroy = destroy;
+    p->serial = atomic_fetch_add(&serials, 1) + 1;
+    if (!st_sm90_configure(c->row, &head->problem, problem->text, h->gpu, &p->q, why, sizeof why))
+        s = st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s: %s", problem->who, c->kernel, why);
+    if (!s && problem->text && !(p->text = strdup(problem->text)))
+        s = st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", problem->who);
+    if (!s) s = get_kernels(h, p);
+    if (!s) {
+        const st_sm90_row *row = p->q.row;
+        const unsigned cl = (unsigned)(row->cm * row->cn);
+        p->slots = h->gpu->sms;
+        if (cl > 1) {
+            const st_gpu_launch l = {.kernel = p->kernel,
+                                     .grid = {(unsigned)h->gpu->sms / cl * cl, 1, 1},
+                                     .block = {(unsigned)row->consumers * 128 + 128, 1, 1},
+                                     .cluster = {cl, 1, 1},
+                                     .smem = st_sm90_smem(&p->q)};
+            p->slots = st_gpu_clusters(h, &l);
+            if (p->slots < 1) p->slots = 1;
+        }
+        const st_grow none = {.bm = 1, .bn = 1, .bk = 1};
+        const st_gconfig one = {.kax = 1, .cv = 1, .splits = 1};
+        st_generic_params(&none, &p->q.g, &one, &p->sum_params);
+        head->base.workspace = p->q.workspace;
+        head->base.run = run;
+        *plan = &head->base;
+        return STRATA_OK;
+    }
+    strata_plan_destroy(&head->base);
+    return s;
+}
+
+static const st_provider provider = {"gemm_sm90", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
+
+void st_sm90_register(void)
+{
+    st_plan_register(&provider);
+    st_plan_register_kernels(st_sm90_list);
+}

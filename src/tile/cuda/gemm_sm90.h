@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_sm90.h - the host's side of gemm_sm90.cu: plain products on Hopper.
+ *
+ * A problem is taken as the generic kernels take it (simplified; A and B, m and n exchanged where only the rows of C stand together), with one axis each of m, n and k and
+ * columns of C that stand together. TMA reads an operand where its k (or, for 16-bit types, its rows) is contiguous, and address and strides
+ * are multiples of 16 bytes; any other is copied into workspace first, k contiguous and padded. A row of kernels.inc together with a problem becomes a configuration. */
+#ifndef ST_TILE_CUDA_GEMM_SM90_H
+#define ST_TILE_CUDA_GEMM_SM90_H
+#include "tile/cuda/generic.h"
+#include <strata/blas.h>
+
+enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE }; /* kinds of rows */
+
+typedef struct st_sm90_row {
+    int bm, bn, stages, consumers, pp, wait, cm, cn, tma_store, preg, creg, raster, kind, percent;
+} st_sm90_row;
+
+/* mirrored in gemm_sm90.cu */
+typedef struct st_sm90_args {
+    int32_t m, n, k, g, g0, raster, splits, az, bz, vec;
+    double alpha, beta;
+    void *c;
+    int64_t ldc, cg;
+} st_sm90_args;
+/* mirrored in gemm_sm90_pack.cu; strides in elements */
+typedef struct st_sm90_pack {
+    const void *src;
+    void *dst;
+    int64_t rows, k, rs, ks, gs, pitch, item;
+    int32_t g;
+} st_sm90_pack;
+
+/* A or B: rows are m or n. Strides in elements. */
+typedef struct st_sm90_side {
+    int64_t rows, rs, ks, gs; /* as the caller has it; gs: of the inner batch axis */
+    bool pack;                /* copied into workspace */
+    bool mn;                  /* its rows are contiguous */
+    int64_t pitch, item; /* as the kernel reads it: of the outer dim, and of the batch (0: one for all) */
+    size_t at, bytes;    /* where in the workspace */
+} st_sm90_side;
+
+typedef struct st_sm90 {
+    st_gproblem g;
+    const st_sm90_row *row;
+    int es, cs;
+    bool tf32, integer;
+    st_sm90_side a, b;
+    int64_t M, N, K, G, outer; /* G: the inner batch axis' length, outer: of the others together */
+    int64_t ldc, cg;
+    int splits;
+    bool batch; /* tensor maps of rank 3 */
+    size_t partial_at, workspace;
+    double us;
+} st_sm90;
+
+const st_sm90_row *st_sm90_rows(int *count);
+/* How the row runs the problem; false with the rule that refuses. */
+bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,
+                       st_sm90 *q, char *why, size_t n);
+unsigned st_sm90_smem(const st_sm90 *q);
+
+/* What is compiled. Equal configurations give equal options. */
+void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool bmn, char *id, size_t n);
+void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, bool amn, bool bmn, bool batch,
+                  const char *generated, st_gspec *s);
+void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s);
+void st_sm90_sum_spec(const st_sm90 *q, const char *generated, st_gspec *s);
+const char *st_sm90_order(const st_sm90_row *row, int ta);
+int st_sm90_list(int i, strata_kernel_info *info);
+
+void st_sm90_register(void);
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_sm90_model.c - how a row of the Hopper kernels would run a problem, and how long that takes. Pure functions of the problem, the row and the device's figures: the
+ * same call always has the same configuration, so the same order of summation.
+ *
+ * The time of a k-block of one tile is the largest of three: what the tensor cores take (BM * BN / 32 clocks, whatever the type: a block is 128 bytes of k), what its bytes
+ * take to come from L2 (64 a clock and multiprocessor; a quarter less where rows span two lines and no cluster shares them), and what a single
+ * consumer can issue. Whole waves of tiles are counted, as blocks are persistent. */
+#include "tile/cuda/gemm_sm90.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ST_GENERIC(...)
+#define ST_SM90(...) {__VA_ARGS__},
+static const st_sm90_row rows[] = {
+#include "tile/cuda/kernels.inc"
+};
+#undef ST_SM90
+#undef ST_GENERIC
+
+const st_sm90_row *st_sm90_rows(int *count)
+{
+    *count = ST_COUNT(rows);
+    return rows;
+}
+
+static int size_of(int64_t type) { return (int)strata_type_bits((strata_type)type) / 8; }
+static bool is_f8(int64_t t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
+
+static bool takes_types(const st_sm90_row *row, const st_contract *c, char *why, size_t n)
+{
+    const bool f32 = c->ta == STRATA_F32 && c->tb == STRATA_F32, f8 = is_f8(c->ta) && is_f8(c->tb);
+    const bool half = c->ta == c->tb && (c->ta == STRATA_F16 || c->ta == STRATA_BF16);
+    const bool integer = c->ta == STRATA_I8 && c->tb == STRATA_I8;
+    const bool float_c = c->tc == STRATA_F32 || c->tc == STRATA_F16 || c->tc == STRATA_BF16;
+    if (f32 && c->tc == STRATA_F32 && c->math != STRATA_MATH_TF32) {
+        snprintf(why, n, "rounds its factors to tf32: only with STRATA_MATH_TF32");
+        return false;
+    }
+    if (!((f32 && c->tc == STRATA_F32) || (half && float_c) || (f8 && (float_c || is_f8(c->tc))) ||
+          (integer && (c->tc == STRATA_I32 || c->tc == STRATA_F32)))) {
+        snprintf(why, n, "takes 16-bit floats, 8-bit floats, i8, and f32 as tf32; not %s x %s into %s",
+                 strata_type_name((strata_type)c->ta), strata_type_name((strata_type)c->tb),
+                 strata_type_name((strata_type)c->tc));
+        return false;
+    }
+    const bool promote = f8 && c->math != STRATA_MATH_FAST_ACCUM;
+    if (promote && row->kind != ST_SM90_PROMOTE) {
+        snprintf(why, n, "keeps about 14 bits of sums of 8-bit floats: only with STRATA_MATH_FAST_ACCUM");
+        return false;
+    }
+    if (!promote && row->kind == ST_SM90_PROMOTE) {
+        snprintf(why, n, "adds every 128 to f32, which only 8-bit floats need");
+        return false;
+    }
+    return true;
+}
+
+/* An operand as TMA reads it, or as it is copied. `across`: columns of a box of contiguous rows must divide the tile. */
+static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t count, int tile, bool unaligned,
+                 st_sm90_side *s)
+{
+    const st_contract *c = &q->g.c;
+    const int es = q->es;
+    const bool one_row = count <= 1, one_k = q->K <= 1;
+    const int64_t last = c->batch.count - 1;
+    s->rows = count;
+    s->rs = rows_of->count ? st_axis_stride(&rows_of->ax[0], which) : 0;
+    s->ks = c->k.count ? st_axis_stride(&c->k.ax[0], which) : 1;
+    s->gs = last >= 0 ? st_axis_stride(&c->batch.ax[last], which) : 0;
+    s->item = s->gs;
+    const bool batch_fits = s->gs >= 0 && s->gs * es % 16 == 0;
+    for (int64_t d = 0; d < last; d++)
+        if (st_axis_stride(&c->batch.ax[d], which) * es % 16) unaligned = true;
+    if (!unaligned && batch_fits && (s->ks == 1 || one_k) &&
+        (one_row || (s->rs > 0 && s->rs * es % 16 == 0))) {
+        s->pitch = one_row ? st_round_up(q->K, 16 / es) : s->rs;
+        return;
+    }
+    if (!unaligned && batch_fits && es == 2 && tile % 64 == 0 && (s->rs == 1 || one_row) &&
+        (one_k || (s->ks > 0 && s->ks % 8 == 0))) {
+        s->mn = true;
+        s->pitch = one_k ? st_round_up(count, 8) : s->ks;
+        return;
+    }
+    s->pack = true;
+    s->pitch = st_round_up(q->K, 128 / es);
+    s->item = s->gs ? s->pitch * count : 0;
+    s->bytes = (size_t)(s->pitch * count * (s->gs ? q->G : 1) * es);
+}
+
+static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu)
+{
+    if (!s->pack) return 0;
+    const double through = (double)s->bytes * 2,
+                 rate = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
+    return 1.5 + through / rate * (s->ks == 1 || q->K <= 1 ? 1.15 : 1.6);
+}
+
+static double predict(st_sm90 *q, const st_gpu *gpu)
+{
+    const st_sm90_row *row = q->row;
+    const double clock = gpu->clock_mhz > 0 ? gpu->clock_mhz * 0.8 : 1500,
+                 copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
+    const int kb = 128 / q->es, cl = row->cm * row->cn;
+    const int64_t tm = st_ceil_div(q->M, row->bm * row->cm), tn = st_ceil_div(q->N, row->bn * row->cn);
+    const int64_t tiles = tm * tn * q->G * q->outer, slots = st_max64(gpu->sms / cl, 1),
+                  kall = st_ceil_div(q->K, kb);
+    const bool ragged = q->a.pitch * q->es % 128 != 0 || q->b.pitch * q->es % 128 != 0;
+    const double bytes = 128.0 * ((double)row->bm / row->cn + (double)row->bn / row->cm);
+    const double issue = row->bm * row->bn / 32.0 * 100 / row->percent,
+                 feed = bytes / 64 * (ragged && cl == 1 ? 1.25 : 1);
+    const double block = issue > feed ? issue : feed;
+    /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
+    const double store = row->bm * row->bn * (row->pp ? 0.02 : 0.09), fill = 1800;
+    q->splits = 1;
+    double best = 0;
+    const int64_t most = row->kind == ST_SM90_SPLIT ? st_min64(64, kall / 4) : 1;
+    for (int64_t s = 1; s <= st_max64(most, 1); s++) {
+        if (s > 1 && s * q->M * q->N * q->G * 4 > (int64_t)256 << 20) break;
+        const int64_t waves = st_ceil_div(tiles * s, slots);
+        double us = ((double)waves * ((double)st_ceil_div(kall, s) * block + store) + fill) / clock + 2.5;
+        if (row->pp) us += row->bm * row->bn * 0.05 / clock;
+        if (row->kind == ST_SM90_SPLIT)
+            us += 3 + (double)(s + 1) * (double)(q->M * q->N * q->G) * 4 / (copy * 1.5);
+        if (s == 1 || us < best) {
+            best = us;
+            q->splits = (int)s;
+        }
+    }
+    /* what must come from memory at all */
+    const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *
+                              (double)(q->G * q->outer) / (copy * 0.85);
+    if (best < compulsory + 3) best = compulsory + 3;
+    return best + copy_us(q, &q->a, gpu) + copy_us(q, &q->b, gpu);
+}
+
+static bool plain(const st_contract *c, char *why, size_t n)
+{
+    if (c->bounds) {
+        snprintf(why, n, "the operand has bounds (a window of an image); this one reads plain views");
+        return false;
+    }
+    if (c->m.count > 1 || c->n.count > 1 || c->k.count > 1) {
+        snprintf(why, n, "takes one axis each of m, n and k; there are %d, %d and %d", (int)c->m.count,
+                 (int)c->n.count, (int)c->k.count);
+        return false;
+    }
+    if (c->n.count && c->n.ax[0].c != 1) {
+        snprintf(why, n, "takes a C whose rows or columns stand together");
+        return false;
+    }
+    if ((c->m.count && (c->m.ax[0].b || c->m.ax[0].c <= 0)) || (c->n.count && c->n.ax[0].a)) {
+        snprintf(why, n, "takes rows of C in ascending order, and A and B along their own axes");
+        return false;
+    }
+    return true;
+}
+
+bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,
+                       st_sm90 *q, char *why, size_t n)
+{
+    memset(q, 0, sizeof *q);
+    q->row = row;
+    if (gpu->cc != 90) {
+        snprintf(why, n, "is for compute capability 9.0; %s has %d.%d", gpu->device, gpu->cc / 10,
+                 gpu->cc % 10);
+        return false;
+    }
+    if (!takes_types(row, c, why, n)) return false;
+    st_generic_problem(c, text, &q->g);
+    const st_contract *p = &q->g.c;
+    if (!plain(p, why, n)) return false;
+    q->M = q->g.M;
+    q->N = q->g.N;
+    q->K = q->g.K;
+    const int64_t last = p->batch.count - 1;
+    q->G = last >= 0 ? p->batch.ax[last].len : 1;
+    q->outer = q->G ? q->g.G / q->G : 0;
+    if (q->M < 1 || q->N < 1 || q->K < 1 || q->g.G < 1) {
+        snprintf(why, n, "takes products that have something to multiply");
+        return false;
+    }
+    if (q->M >= 1 << 30 || q->N >= 1 << 30 || q->K >= 1 << 30 || q->g.G >= 1 << 30 ||
+        st_ceil_div(q->M, row->bm) * st_ceil_div(q->N, row->bn) >= ((int64_t)1 << 30) / st_max64(q->G, 1)) {
+        snprintf(why, n, "takes sizes, and tiles together, below 2^30");
+        return false;
+    }
+    q->es = size_of(p->ta);
+    q->cs = size_of(p->tc);
+    q->tf32 = p->ta == STRATA_F32;
+    q->integer = p->ta == STRATA_I8;
+    q->batch = q->G > 1;
+    q->ldc = p->m.count ? p->m.ax[0].c : q->N;
+    q->cg = last >= 0 ? p->batch.ax[last].c : 0;
+    side(q, &p->m, 'a', q->M, row->bm / row->cn, c->unaligned != 0, &q->a);
+    side(q, &p->n, 'b', q->N, row->bn / row->cm, c->unaligned != 0, &q->b);
+    if ((q->a.pack || q->b.pack) && q->outer > 1) {
+        snprintf(why, n, "copies operands that TMA does not read, of one batch axis, not of %d",
+                 (int)p->batch.count);
+        return false;
+    }
+    if (row->kind == ST_SM90_SPLIT && q->outer > 1) {
+        snprintf(why, n, "splits k of one batch axis, not of %d", (int)p->batch.count);
+        return false;
+    }
+    if (row->tma_store && (c->unaligned || q->ldc * q->cs % 16 || q->cg * q->cs % 16 || q->cg < 0)) {
+        snprintf(why, n, "stores C by TMA: rows and address must be multiples of 16 bytes");
+        return false;
+    }
+    q->us = predict(q, gpu);
+    if (row->kind == ST_SM90_SPLIT && q->splits == 1) {
+        snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
+        return false;
+    }
+    q->a.at = 0;
+    q->b.at = (size_t)st_round_up((int64_t)q->a.bytes, 256);
+    q->partial_at = q->b.at + (size_t)st_round_up((int64_t)q->b.bytes, 256);
+    q->workspace = q->a.pack || q->b.pack ? q->partial_at : 0;
+    if (row->kind == ST_SM90_SPLIT)
+        q->workspace = q->partial_at + (size_t)(q->splits * q->M * q->N * q->G * 4);
+    return true;
+}
+
+unsigned st_sm90_smem(const st_sm90 *q)
+{
+    const st_sm90_row *r = q->row;
+    const int staging = r->tma_store ? 4 * r->bm * 128 : r->consumers * 4 * 2048;
+    return (unsigned)(r->stages * (r->bm + r->bn) * 128 + staging + r->stages * 16);
+}

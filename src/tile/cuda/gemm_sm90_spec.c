@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_sm90_spec.c - ids of the Hopper kernels, the -D options that a configuration is compiled with, the list of all of them and of those built ahead of time. */
+#include "tile/cuda/gemm_sm90.h"
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* in PTX: what the matrix instruction calls the operand */
+static const char *operand_name(int type, bool tf32)
+{
+    return tf32 ? "tf32" : type == STRATA_I8 ? "s8" : st_cuda_type(type);
+}
+static int size_of(int type) { return (int)strata_type_bits((strata_type)type) / 8; }
+
+void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool bmn, char *id, size_t n)
+{
+    const bool tf32 = ta == STRATA_F32;
+    snprintf(id, n, "gemm_%s%s%s_%c%c_%dx%dx%d_s%d%s%s%s%s_sm90a",
+             tf32 ? "tf32" : strata_type_name((strata_type)ta),
+             tf32 ? "tf32" : strata_type_name((strata_type)tb), strata_type_name((strata_type)tc),
+             amn ? 'n' : 't', bmn ? 't' : 'n', row->bm, row->bn, 128 / size_of(ta), row->stages,
+             row->pp ? "_pp" : "",
+             row->cm > 1   ? "_c2"
+             : row->cn > 1 ? "_d2"
+                           : "",
+             row->tma_store ? "_ts" : "",
+             row->kind == ST_SM90_SPLIT     ? "_sk"
+             : row->kind == ST_SM90_PROMOTE ? "_exact"
+                                            : "");
+}
+
+const char *st_sm90_order(const st_sm90_row *row, int ta)
+{
+    if (row->kind == ST_SM90_SPLIT)
+        return "k in even parts that the shape and the number of multiprocessors fix, each ascending in one "
+               "accumulator; "
+               "parts added in order";
+    if (row->kind == ST_SM90_PROMOTE)
+        return "k ascending in groups of 128 that the tensor cores sum, groups added in f32 in order";
+    return ta == STRATA_I8 ? "integers modulo 2^32: any order"
+                           : "k ascending in the instruction's groups (32 bytes), one accumulator";
+}
+
+static void option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3);
+static void option(st_gspec *s, const char *fmt, ...)
+{
+    int i = 0;
+    while (s->spec.option[i]) i++;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->text[i], sizeof s->text[i], fmt, ap);
+    va_end(ap);
+    s->spec.option[i] = s->text[i];
+}
+
+void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, bool amn, bool bmn, bool batch,
+                  const char *generated, st_gspec *s)
+{
+    const bool integer = ta == STRATA_I8, split = row->kind == ST_SM90_SPLIT;
+    memset(s, 0, sizeof *s);
+    st_sm90_id(row, ta, tb, tc, amn, bmn, s->id, sizeof s->id);
+    s->spec.id = s->id;
+    s->spec.source = "gemm_sm90.cu";
+    s->spec.entry = "gemm_sm90";
+    s->spec.generated = split ? NULL : generated;
+    option(s, "-DTA=%s", operand_name(ta, tf32));
+    option(s, "-DTB=%s", operand_name(tb, tf32));
+    option(s, "-DABYTES=%d", size_of(ta));
+    option(s, "-DTC=%s", split ? (integer ? "i32" : "f32") : st_cuda_type(tc));
+    if (integer) option(s, "-DINTEGER=1");
+    option(s, "-DAMN=%d", amn);
+    option(s, "-DBMN=%d", bmn);
+    option(s, "-DBM=%d", row->bm);
+    option(s, "-DBN=%d", row->bn);
+    option(s, "-DSTAGES=%d", row->stages);
+    option(s, "-DNCONS=%d", row->consumers);
+    option(s, "-DPP=%d", row->pp);
+    option(s, "-DWAIT=%d", row->wait);
+    option(s, "-DCM=%d", row->cm);
+    option(s, "-DCN=%d", row->cn);
+    option(s, "-DEST=%d", !row->tma_store);
+    if (row->tma_store) option(s, "-DCB=4");
+    option(s, "-DPREG=%d", row->preg);
+    option(s, "-DCREG=%d", row->creg);
+    option(s, "-DBATCH=%d", batch);
+    option(s, "-DSPLIT=%d", split);
+    option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE);
+    option(s, "-DEPI=%d", s->spec.generated != NULL);
+}
+
+void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->id, sizeof s->id, "gemm_pack_%dbyte_%s_sm90a", es, along_rows ? "rows" : "k");
+    s->spec.id = s->id;
+    s->spec.source = "gemm_sm90_pack.cu";
+    s->spec.entry = "gemm_pack";
+    option(s, "-DES=%d", es);
+    option(s, "-DROWS=%d", along_rows);
+}
+
+/* The generic kernels' sum of parts; with no parts at all it is C := epilogue(beta * C). */
+void st_sm90_sum_spec(const st_sm90 *q, const char *generated, st_gspec *s)
+{
+    const st_grow row = {.tacc = q->integer ? STRATA_I32 : STRATA_F32};
+    const st_gconfig f = {.cv = 1};
+    st_generic_sum_spec(&row, &q->g, &f, (int)q->g.c.tc, generated, s);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct combination {
+    int ta, tb, tc;
+} combination;
+static const combination combinations[] = {
+    {STRATA_BF16, STRATA_BF16, STRATA_BF16},
+    {STRATA_F16, STRATA_F16, STRATA_F16},
+    {STRATA_BF16, STRATA_BF16, STRATA_F32},
+    {STRATA_F16, STRATA_F16, STRATA_F32},
+    {STRATA_BF16, STRATA_BF16, STRATA_F16},
+    {STRATA_F16, STRATA_F16, STRATA_BF16},
+    {STRATA_F32, STRATA_F32, STRATA_F32},
+    {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_BF16},
+    {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F16},
+    {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32},
+    {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F8E4M3},
+    {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_BF16},
+    {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F16},
+    {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F32},
+    {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_BF16},
+    {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_F16},
+    {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_F32},
+    {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_BF16},
+    {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_F16},
+    {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_F32},
+    {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_F8E5M2},
+    {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F8E5M2},
+    {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F8E5M2},
+    {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_F8E5M2},
+    {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F8E4M3},
+    {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_F8E4M3},
+    {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_F8E4M3},
+    {STRATA_I8, STRATA_I8, STRATA_I32},
+    {STRATA_I8, STRATA_I8, STRATA_F32},
+};
+static const bool layouts[4][2] = {
+    {false, false}, {false, true}, {true, true}, {true, false}}; /* tn tt nt nn */
+
+/* Is there such a kernel: boxes of contiguous rows are for 16-bit types, and 64 wide. */
+static bool exists(const st_sm90_row *r, const combination *t, bool amn, bool bmn)
+{
+    const bool f8 = t->ta == STRATA_F8E4M3 || t->ta == STRATA_F8E5M2;
+    if (r->kind == ST_SM90_PROMOTE && !f8) return false;
+    if (!amn && !bmn) return true;
+    return size_of(t->ta) == 2 && (!amn || r->bm / r->cn % 64 == 0) && (!bmn || r->bn / r->cm % 64 == 0);
+}
+
+typedef struct listed {
+    char id[96], types[32];
+    const char *order;
+} listed;
+static listed list_rows[1024];
+static int list_count;
+
+static void fill_list(void)
+{
+    int count;
+    const st_sm90_row *r = st_sm90_rows(&count);
+    for (int t = 0; t < ST_COUNT(combinations); t++)
+        for (int l = 0; l < 4; l++)
+            for (int i = 0; i < count && list_count < ST_COUNT(list_rows); i++) {
+                const combination *c = &combinations[t];
+                if (!exists(&r[i], c, layouts[l][0], layouts[l][1])) continue;
+                listed *x = &list_rows[list_count++];
+                st_sm90_id(&r[i], c->ta, c->tb, c->tc, layouts[l][0], layouts[l][1], x->id, sizeof x->id);
+                snprintf(x->types, sizeof x->types, "%s%s%s", strata_type_name((strata_type)c->ta),
+                         strata_type_name((strata_type)c->tb), strata_type_name((strata_type)c->tc));
+                x->order = st_sm90_order(&r[i], c->ta);
+            }
+}
+static pthread_once_t list_once = PTHREAD_ONCE_INIT;
+
+int st_sm90_list(int i, strata_kernel_info *info)
+{
+    pthread_once(&list_once, fill_list);
+    if (i < 0 || i >= list_count) return 0;
+    const listed *x = &list_rows[i];
+    *info = (strata_kernel_info){.id = x->id,
+                                 .family = "gemm",
+                                 .types = x->types,
+                                 .isa = "sm90a",
+                                 .order = x->order,
+                                 .usable = false,
+                                 .why_not = "runs on a handle of a CUDA device of compute capability 9.0"};
+    return 1;
+}
+
+/* What is worth building ahead of time, most common first: without batches and epilogues, the types and layouts of networks. */
+static bool pack(int cc, int i, st_gpu_spec *out)
+{
+    static _Thread_local st_gspec s;
+    static const struct {
+        int t, layouts;
+    } want[] = {{0, 4}, {1, 4}, {2, 2}, {3, 2}, {6, 1}, {7, 1}, {27, 1}};
+    int count;
+    const st_sm90_row *r = st_sm90_rows(&count);
+    if (cc != 90) return false;
+    for (int k = 0; k < 6; k++)
+        if (i-- == 0) {
+            st_sm90_pack_spec(1 << k / 2, k % 2, &s);
+            *out = s.spec;
+            return true;
+        }
+    for (int w = 0; w < ST_COUNT(want); w++)
+        for (int l = 0; l < want[w].layouts; l++)
+            for (int k = 0; k < count; k++) {
+                const combination *c = &combinations[want[w].t];
+                const bool f8 = c->ta == STRATA_F8E4M3, amn = layouts[l][0], bmn = layouts[l][1];
+                if (!exists(&r[k], c, amn, bmn) || (f8 && r[k].kind == ST_SM90_SPLIT)) continue;
+                if (i-- > 0) continue;
+                st_sm90_spec(&r[k], c->ta, c->tb, c->tc, c->ta == STRATA_F32, amn, bmn, false, NULL, &s);
+                *out = s.spec;
+                return true;
+            }
+    return false;
+}
+
+__attribute__((constructor)) static void list_kernels(void)
+{
+    st_plan_register_kernels(st_sm90_list);
+    st_gpu_register_pack(pack);
+}
