@@ -115,9 +115,25 @@ static bool own_folder(char *folder, size_t n)
     return snprintf(folder, n, "%s", resolved) < (int)n;
 }
 
+/* A file found by its place alone must be one that only root, this user or the library's owner can have put there: a program in a folder
+ * below /tmp finds /tmp/strata beside it. */
+static bool trusted(const st_pack *p, const char *folder)
+{
+    struct stat file, own;
+    return fstat(p->fd, &file) == 0 && !(file.st_mode & 022) &&
+           (file.st_uid == 0 || file.st_uid == geteuid() ||
+            (stat(folder, &own) == 0 && own.st_uid == file.st_uid && !(own.st_mode & 022)));
+}
+
+#ifndef STRATA_LIBDIR
+#    define STRATA_LIBDIR "lib"
+#endif
+
 static void open_the_pack(void)
 {
-    static const char *const places[] = {"strata", "../lib/strata", "../strata"};
+    /* beside the library; from bin/ of an installation; from tests/ and src/cli/ of a build folder */
+    static const char *const places[] = {"strata", "../" STRATA_LIBDIR "/strata", "../lib/strata",
+                                         "../strata", "../../strata"};
     const char *file = st_env("STRATA_PACK_FILE");
     char folder[900], path[1024];
     if (file && strcmp(file, "off") == 0) {
@@ -130,7 +146,11 @@ static void open_the_pack(void)
         for (int i = 0; i < ST_COUNT(places); i++) {
             snprintf(path, sizeof path, "%s/%s/" ST_PACK_NAME, folder, places[i]);
             if (access(path, F_OK) == 0) {
-                st_pack_open(&the_pack, path);
+                if (st_pack_open(&the_pack, path) && !trusted(&the_pack, folder)) {
+                    st_pack_close(&the_pack);
+                    snprintf(the_pack.why, sizeof the_pack.why, "%.200s: others than its owner may write it",
+                             path);
+                }
                 break;
             }
         }
