@@ -24,6 +24,7 @@ int verb_kernels(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_bench(int argc, char **argv);
 int verb_selftest(int argc, char **argv);
+int cli_selftest_gpu(const char *device); /* selftest --only gpu */
 int verb_doctor(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_version(int argc, char **argv);

@@ -25,6 +25,22 @@ static bool is_file(const char *word)
     return strcmp(word, "-") == 0 || (stat(word, &s) == 0 && (S_ISREG(s.st_mode) || S_ISFIFO(s.st_mode)));
 }
 
+/* one word that can only be meant as a file: "/missing.log", "train.log" */
+static bool like_a_path(const char *word)
+{
+    static const char *const ends[] = {".log", ".txt", ".out", ".err", ".json"};
+    size_t n = strlen(word);
+    if (n == 0 || n > 1024 || strpbrk(word, " \t\n:\"'()")) return false;
+    if (word[0] == '/' || strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0 ||
+        strncmp(word, "~/", 2) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        if (n > k && strcmp(word + n - k, ends[i]) == 0) return true;
+    }
+    return false;
+}
+
 int verb_explain(int argc, char **argv)
 {
     const char *words[CLI_MAX_WORDS], *json = NULL, *alone = NULL, *root = "/";
@@ -53,6 +69,16 @@ int verb_explain(int argc, char **argv)
     bool failed = false;
     int files = 0;
     for (int i = 0; i < n; i++) files += is_file(words[i]);
+    for (int i = 0; i < n && files < n; i++)
+        if (!is_file(words[i]) && like_a_path(words[i])) {
+            struct stat s;
+            fprintf(stderr, "strata explain: %s: %s\n", words[i],
+                    stat(words[i], &s)   ? strerror(errno)
+                    : S_ISDIR(s.st_mode) ? "Is a directory"
+                                         : "is neither a file nor a pipe");
+            st_explain_close(e);
+            return ST_CANNOT_LOOK;
+        }
     if (n == 0)
         failed = read_log(e, "-") != 0;
     else if (files == n)

@@ -3,6 +3,7 @@
  * user who meets a new processor, container or build. Every usable product kernel is forced once. Errors are compared with bounds that
  * follow from the arithmetic; the tests of the repository go much further. */
 #include "cli/cli.h"
+#include "doctor/steps.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 typedef struct tally {
     strata_handle *h;
     int passed, failed;
-    bool verbose;
+    bool verbose, json;
+    st_steps steps;
 } tally;
 
 static void report(tally *t, const char *name, strata_status s, double error)
@@ -21,6 +23,20 @@ static void report(tally *t, const char *name, strata_status s, double error)
         t->passed++;
     else
         t->failed++;
+    if (t->json) {
+        st_step(&t->steps, ST_APPLICATION, name);
+        st_finding *f =
+            st_step_result(&t->steps, ok ? ST_FINDING_OK : ST_FINDING_FAULT, "operator", "%s: %s", name,
+                           s    ? "failed"
+                           : ok ? "right"
+                                : "wrong");
+        if (s)
+            snprintf(f->evidence, sizeof f->evidence, "%.390s", strata_error(t->h));
+        else
+            snprintf(f->evidence, sizeof f->evidence, "error %.3g times its bound", error);
+        st_steps_end(&t->steps);
+        return;
+    }
     if (s)
         printf("  FAILED  %-48s %s\n", name, strata_error(t->h));
     else if (!ok)
@@ -365,24 +381,41 @@ static void images(tally *t, bool nchw)
     free(x), free(y), free(p);
 }
 
+/* what the doctor tries in a child; always as lines of JSON */
+static int one_part(const char *only, const char *device)
+{
+    if (strcmp(only, "gpu") == 0) return cli_selftest_gpu(device);
+    int code = st_steps_run(only, stdout);
+    if (code == 2)
+        return cli_bad("selftest", "--only takes ops, nvml, driver, deep, compile or gpu, not '%.40s'", only);
+    return code;
+}
+
 int verb_selftest(int argc, char **argv)
 {
-    const char *verbose = NULL, *threads = NULL;
+    const char *verbose = NULL, *threads = NULL, *json = NULL, *only = NULL, *device = "cuda:0";
     const cli_option options[] = {
         {"--verbose", NULL, "a line for every check, not only for failed ones", &verbose, NULL, 0},
         {"--threads", "N", "threads to use (default: all)", &threads, NULL, 0},
+        {"--json", NULL, "one JSON object a line: each step when it begins, and its results", &json, NULL, 0},
+        {"--only", "WHAT",
+         "ops (the default), nvml, driver, deep, compile or gpu: what strata doctor runs in a process of its "
+         "own",
+         &only, NULL, 0},
+        {"--device", "cuda:N", "the GPU of --only gpu", &device, NULL, 0},
     };
     const cli_usage usage = {"strata selftest [options]",
                              "Runs every operator on small random problems and compares with slow "
                              "references. Exit code 1 when one is wrong.",
-                             options, 2};
+                             options, (int)(sizeof options / sizeof *options)};
     int code;
     int64_t n = 0;
     argv[0] = "selftest";
     if (cli_parse(&usage, argc, argv, NULL, 0, &code) < 0) return code;
     if (threads && !cli_integer(threads, 1, 4096, &n))
         return cli_bad("selftest", "--threads takes 1 to 4096, not '%.40s'", threads);
-    tally t = {.verbose = verbose != NULL};
+    if (only && strcmp(only, "ops") != 0) return one_part(only, device);
+    tally t = {.verbose = verbose != NULL, .json = json != NULL, .steps = {.out = stdout}};
     if (strata_create(&t.h, "cpu")) return cli_failed("selftest", NULL);
     if (strata_set_threads(t.h, (int)n)) {
         code = cli_failed("selftest", t.h);
@@ -399,6 +432,6 @@ int verb_selftest(int argc, char **argv)
     images(&t, false);
     images(&t, true);
     strata_destroy(t.h);
-    printf("%d checks passed, %d failed (%.1f s)\n", t.passed, t.failed, cli_seconds() - begin);
+    if (!json) printf("%d checks passed, %d failed (%.1f s)\n", t.passed, t.failed, cli_seconds() - begin);
     return t.failed ? CLI_FAILED : CLI_OK;
 }

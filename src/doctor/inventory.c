@@ -285,6 +285,21 @@ static void versions_of_neighbours(st_machine *m)
     }
 }
 
+/* cudart of a toolkit whose files have short names: it belongs to the toolkit around it */
+static void versions_of_toolkits(st_machine *m)
+{
+    for (int i = 0; i < m->copy_count; i++) {
+        st_copy *c = &m->copies[i];
+        if (c->version[0] || c->broken || c->damaged || strcmp(c->stem, "libcudart")) continue;
+        for (int k = 0; k < m->toolkit_count; k++) {
+            size_t n = strlen(m->toolkits[k].path);
+            if (strncmp(c->real, m->toolkits[k].path, n) || c->real[n] != '/') continue;
+            st_put(c->version, sizeof c->version, "%s", m->toolkits[k].version);
+            c->version_from = "neighbour";
+        }
+    }
+}
+
 void st_find_copies(st_machine *m)
 {
     static const char *const defaults[] = {"/lib/x86_64-linux-gnu",
@@ -339,6 +354,7 @@ void st_find_copies(st_machine *m)
     }
     versions_of_wheels(m);
     versions_of_neighbours(m);
+    versions_of_toolkits(m);
 }
 
 const st_copy *st_loader_choice(const st_machine *m, const char *name)

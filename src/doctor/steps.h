@@ -40,4 +40,6 @@ int st_steps_body(const char *what, int fd); /* st_steps_run in a child of the s
 struct st_cuda_calls;
 const struct st_cuda_calls *st_steps_context(st_steps *s, bool quiet, int *cc);
 bool st_steps_run_fill(st_steps *s, const struct st_cuda_calls *cu, const void *image, const char *made_by);
+/* dense f16 product rate that the maker states for a part of that name, TFLOP/s; 0: not in the table */
+double st_steps_f16_figure(const char *name);
 #endif

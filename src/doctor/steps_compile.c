@@ -115,3 +115,13 @@ st_figure st_steps_figure(st_steps *s, const st_cuda_calls *cu)
     st_facts_close(facts);
     return g;
 }
+
+double st_steps_f16_figure(const char *name)
+{
+    st_facts *facts = st_facts_open();
+    if (!facts) return 0;
+    const st_table *t = st_facts_table(facts, "part_figures");
+    double v = atof(st_table_get(t, st_table_find(t, "name", name), "f16_tflops"));
+    st_facts_close(facts);
+    return v;
+}

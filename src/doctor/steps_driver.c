@@ -262,11 +262,18 @@ static double elapsed(st_cu_event a, st_cu_event b)
     return table.event_synchronize(b) || table.event_elapsed_time(&ms, a, b) ? 0 : ms * 1e-3;
 }
 
+static const char *of_peak(double peak, char *text, size_t n)
+{
+    st_put(text, n, peak > 0 ? ", the part's figure is %.4g" : "", peak);
+    return text;
+}
+
 static void memory_rate(st_steps *s, st_cu_event a, st_cu_event b)
 {
     size_t bytes = (size_t)256 << 20;
     st_cu_ptr p = 0, q = 0;
     int khz = 0, bits = 0;
+    char text[64];
     st_step(s, ST_HARDWARE, "copies within the GPU's memory");
     bool ok = table.mem_alloc(&p, bytes) == 0 && table.mem_alloc(&q, bytes) == 0;
     if (!ok)
@@ -288,9 +295,8 @@ static void memory_rate(st_steps *s, st_cu_event a, st_cu_event b)
         if (fig.memory_gbs > 0) peak = fig.memory_gbs;
         bool low = peak > 0 && best < 0.7 * peak;
         st_finding *f = st_step_result(s, low ? ST_FINDING_WARNING : ST_FINDING_OK, "memory_rate",
-                                       "memory moves %.0f GB/s (reads and writes)%s%.0f%s", best,
-                                       peak > 0 ? ", of the part's " : "", peak > 0 ? peak : 0,
-                                       peak > 0 ? "" : " expected: not known");
+                                       "memory moves %.0f GB/s (reads and writes)%s", best,
+                                       of_peak(peak, text, sizeof text));
         st_evidence(f, "cuMemcpyDtoD of 256 MiB, best of 5; %s",
                     fig.memory_gbs > 0 ? fig.source : "the peak is memory clock times bus width");
         if (low)
@@ -384,11 +390,11 @@ static void arithmetic_rate(st_steps *s, st_cu_event a, st_cu_event b)
     table.device_get_attribute(&sms, ST_CU_ATTR_SMS, table.device);
     table.device_get_attribute(&khz, ST_CU_ATTR_CLOCK_KHZ, table.device);
     unsigned blocks = (unsigned)sms * 16, threads = blocks * FMA_BLOCK;
-    char *text = fma_ptx();
+    char text[64], *ptx = fma_ptx();
     float *host = malloc(threads * sizeof *host);
     void *args[] = {&p, &rounds, &m, &c};
     double best = 0;
-    bool ok = text && host && load_module(s, text, &module) &&
+    bool ok = ptx && host && load_module(s, ptx, &module) &&
               st_cuda_call(s, "cuModuleGetFunction", table.module_get_function(&fn, module, "strata_fma")) &&
               st_cuda_call(s, "cuMemAlloc_v2", table.mem_alloc(&p, threads * sizeof *host));
     for (int i = 0; i < 8 && ok; i++) {
@@ -415,9 +421,8 @@ static void arithmetic_rate(st_steps *s, st_cu_event a, st_cu_event b)
     } else if (ok && best > 0) {
         bool low = peak > 0 && best < 0.7 * peak;
         st_finding *f = st_step_result(s, low ? ST_FINDING_WARNING : ST_FINDING_OK, "arithmetic_rate",
-                                       "f32 arithmetic reaches %.1f TFLOP/s%s%.1f%s, bit for bit as here",
-                                       best, peak > 0 ? ", of the part's " : "", peak > 0 ? peak : 0,
-                                       peak > 0 ? "" : " expected: not known");
+                                       "f32 arithmetic reaches %.1f TFLOP/s%s, bit for bit as here", best,
+                                       of_peak(peak, text, sizeof text));
         st_evidence(f, "fused multiply-adds in registers, best of 7; %s",
                     fig.f32_tflops > 0 ? fig.source : "the peak is lanes times clock");
         if (low)
@@ -426,7 +431,7 @@ static void arithmetic_rate(st_steps *s, st_cu_event a, st_cu_event b)
     }
     if (p) table.mem_free(p);
     if (module) table.module_unload(module);
-    free(text);
+    free(ptx);
     free(host);
 }
 

@@ -30,9 +30,24 @@ static void drain_events(const st_nvml_calls *t, xids *x)
         }
 }
 
-static void number_or_null(st_json *j, const char *key, bool known, double value)
+static void number(st_json *j, const char *key, int r, double value)
 {
-    st_json_number(j, key, known ? value : NAN);
+    st_json_number(j, key, r == 0 ? value : NAN);
+}
+
+typedef int (*get_plain)(st_nvml_device, unsigned *);
+typedef int (*get_of)(st_nvml_device, int, unsigned *);
+static void plain(st_json *j, const char *key, get_plain f, st_nvml_device d, double scale)
+{
+    unsigned v = 0;
+    int r = f ? f(d, &v) : 13;
+    number(j, key, r, v * scale);
+}
+static void of(st_json *j, const char *key, get_of f, st_nvml_device d, int which)
+{
+    unsigned v = 0;
+    int r = f ? f(d, which, &v) : 13;
+    number(j, key, r, v);
 }
 
 static void sample(const st_nvml_calls *t, unsigned i, st_nvml_device d, const xids *x, FILE *out)
@@ -40,8 +55,7 @@ static void sample(const st_nvml_calls *t, unsigned i, st_nvml_device d, const x
     char name[96] = "", reasons[160] = "", xid[80] = "";
     st_nvml_memory m = {0, 0, 0};
     st_nvml_utilization u = {0, 0};
-    unsigned celsius = 0, mw = 0, limit = 0, sm = 0, sm_max = 0, mem = 0;
-    unsigned long long bits = 0, mended = 0, bad = 0;
+    unsigned long long bits = 0, errors = 0;
     bool hard;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -51,31 +65,26 @@ static void sample(const st_nvml_calls *t, unsigned i, st_nvml_device d, const x
     st_json_integer(&j, "gpu", i);
     int r = t->name ? t->name(d, name, sizeof name) : 13;
     st_json_string(&j, "name", r ? NULL : name);
-    int first = t->memory ? t->memory(d, &m) : 13;
-    st_json_string(&j, "error",
-                   first == 0 || first == ST_NVML_NOT_SUPPORTED ? NULL : st_nvml_result_name(first));
-    number_or_null(&j, "memory_used_mib", first == 0, (double)(m.used >> 20));
-    number_or_null(&j, "memory_total_mib", first == 0, (double)(m.total >> 20));
+    r = t->memory ? t->memory(d, &m) : 13;
+    st_json_string(&j, "error", r == 0 || r == ST_NVML_NOT_SUPPORTED ? NULL : st_nvml_result_name(r));
+    number(&j, "memory_used_mib", r, (double)(m.used >> 20));
+    number(&j, "memory_total_mib", r, (double)(m.total >> 20));
     r = t->utilization ? t->utilization(d, &u) : 13;
-    number_or_null(&j, "busy_percent", r == 0, u.gpu);
-    number_or_null(&j, "memory_busy_percent", r == 0, u.memory);
-    number_or_null(&j, "celsius", t->temperature && t->temperature(d, 0, &celsius) == 0, celsius);
-    number_or_null(&j, "watts", t->power && t->power(d, &mw) == 0, mw * 1e-3);
-    number_or_null(&j, "watts_limit", t->power_limit && t->power_limit(d, &limit) == 0, limit * 1e-3);
-    number_or_null(&j, "sm_mhz", t->clock && t->clock(d, ST_NVML_CLOCK_SM, &sm) == 0, sm);
-    number_or_null(&j, "sm_max_mhz", t->max_clock && t->max_clock(d, ST_NVML_CLOCK_SM, &sm_max) == 0, sm_max);
-    number_or_null(&j, "memory_mhz", t->clock && t->clock(d, ST_NVML_CLOCK_MEMORY, &mem) == 0, mem);
+    number(&j, "busy_percent", r, u.gpu);
+    number(&j, "memory_busy_percent", r, u.memory);
+    of(&j, "celsius", t->temperature, d, 0);
+    plain(&j, "watts", t->power, d, 1e-3);
+    plain(&j, "watts_limit", t->power_limit, d, 1e-3);
+    of(&j, "sm_mhz", t->clock, d, ST_NVML_CLOCK_SM);
+    of(&j, "sm_max_mhz", t->max_clock, d, ST_NVML_CLOCK_SM);
+    of(&j, "memory_mhz", t->clock, d, ST_NVML_CLOCK_MEMORY);
     r = t->throttle ? t->throttle(d, &bits) : 13;
     st_nvml_throttle_words(bits, reasons, sizeof reasons, &hard);
     st_json_string(&j, "slowed_by", r ? NULL : reasons);
-    number_or_null(&j, "ecc_corrected",
-                   t->ecc_errors &&
-                       t->ecc_errors(d, ST_NVML_ECC_CORRECTED, ST_NVML_ECC_SINCE_BOOT, &mended) == 0,
-                   (double)mended);
-    number_or_null(&j, "ecc_uncorrected",
-                   t->ecc_errors &&
-                       t->ecc_errors(d, ST_NVML_ECC_UNCORRECTED, ST_NVML_ECC_SINCE_BOOT, &bad) == 0,
-                   (double)bad);
+    r = t->ecc_errors ? t->ecc_errors(d, ST_NVML_ECC_CORRECTED, ST_NVML_ECC_SINCE_BOOT, &errors) : 13;
+    number(&j, "ecc_corrected", r, (double)errors);
+    r = t->ecc_errors ? t->ecc_errors(d, ST_NVML_ECC_UNCORRECTED, ST_NVML_ECC_SINCE_BOOT, &errors) : 13;
+    number(&j, "ecc_uncorrected", r, (double)errors);
     for (int k = 0; k < x->n; k++)
         if (x->device[k] == d)
             st_put(xid + strlen(xid), sizeof xid - strlen(xid), "%s%u", *xid ? " " : "", x->number[k]);
