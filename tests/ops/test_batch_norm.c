@@ -11,7 +11,7 @@ static strata_handle *h;
 static int setup(void **s)
 {
     (void)s;
-    test_ok(NULL, strata_create(&h, "cpu"));
+    test_ok(NULL, strata_create(&h, test_device()));
     return 0;
 }
 static int teardown(void **s)

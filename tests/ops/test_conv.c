@@ -451,7 +451,7 @@ static void test_no_allocation(void **state)
 static int setup(void **state)
 {
     (void)state;
-    return strata_create(&h, "cpu") != STRATA_OK;
+    return strata_create(&h, test_device()) != STRATA_OK;
 }
 static int teardown(void **state)
 {

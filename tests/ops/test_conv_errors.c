@@ -228,7 +228,7 @@ static int setup(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)(i % 7) - 3;
     for (size_t i = 0; i < sizeof w / sizeof *w; i++) w[i] = (float)(i % 5) - 2;
-    return strata_create(&h, "cpu") != STRATA_OK;
+    return strata_create(&h, test_device()) != STRATA_OK;
 }
 static int teardown(void **state)
 {

@@ -13,7 +13,7 @@ static strata_handle *h;
 static int setup(void **state)
 {
     (void)state;
-    return strata_create(&h, "cpu");
+    return strata_create(&h, test_device());
 }
 static int teardown(void **state)
 {

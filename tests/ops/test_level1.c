@@ -14,7 +14,7 @@ static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C
 static int setup(void **s)
 {
     (void)s;
-    test_ok(NULL, strata_create(&h, "cpu"));
+    test_ok(NULL, strata_create(&h, test_device()));
     return 0;
 }
 static int teardown(void **s)

@@ -484,7 +484,7 @@ static void large_means_cost_no_digits(void **state)
 
 int main(void)
 {
-    if (strata_create(&h, "cpu")) return 1;
+    if (strata_create(&h, test_device())) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(beta_zero_reads_nothing),
         cmocka_unit_test(zero_times_zero_into_nan),

@@ -128,3 +128,9 @@ double test_gamma(int64_t k, strata_type t)
     double ku = (double)k * test_unit(t);
     return ku < 1 ? ku / (1 - ku) : INFINITY;
 }
+
+const char *test_device(void)
+{
+    const char *d = getenv("STRATA_TEST_DEVICE");
+    return d && *d ? d : "cpu";
+}

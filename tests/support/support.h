@@ -54,6 +54,9 @@ bool test_chance(test_rng *r, double p);
 /* n, or more when STRATA_SOAK is set */
 int test_rounds(int n);
 
+/* ---- the device: STRATA_TEST_DEVICE of the environment ("auto": a GPU, with the operands copied there and back), else "cpu" ---- */
+const char *test_device(void);
+
 /* ---- failing with the problem's line ------------------------------------------------------------------------------------ */
 /* Remembers the line that reproduces what runs now; every failure below prints it (and STRATA_SEED when set). */
 void test_problem(const char *fmt, ...) TEST_PRINTF(1, 2);
