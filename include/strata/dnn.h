@@ -121,7 +121,8 @@ STRATA_API strata_status strata_softmax_backward(strata_handle *h, const strata_
 
 /* Cross-entropy of logits (rows, classes) against labels (rows, i32 or i64, or probabilities of x's dims and type):
  * loss[r] = logsumexp(x[r]) - x[r, label]; a label equal to ignore_label (when use_ignore) gives 0.
- * A label outside [0, classes) is refused before anything is written, with its row. */
+ * A label outside [0, classes) is refused before anything is written, with its row; labels in the memory of a GPU are not waited for:
+ * there the loss and the gradient of such a row are NaN. */
 typedef struct strata_cross_entropy {
     bool use_ignore;
     int64_t ignore_label;

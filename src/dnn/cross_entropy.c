@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cross_entropy.c - cross-entropy of logits against labels or probabilities, and its gradient, as programs of the pointwise engine.
  * Logits are taken relative to their row's maximum d = x - max(x), so that log(sum(exp(d))) - d[label] neither overflows nor cancels
- * more than it must. Labels are checked before anything is written. */
+ * more than it must. Labels are checked before anything is written, except where they lie in the memory of a GPU,
+ * which is not waited for: there the loss (and the gradient) of a row whose label is no class is NaN. */
 #include "dnn/args.h"
 #include "pointwise/pointwise.h"
+#include "runtime/gpu.h"
 #include <stdio.h>
 #include <strata/dnn.h>
 
@@ -22,6 +24,21 @@ static int64_t label_at(const strata_tensor *l, int64_t row)
 {
     const int64_t at = row * l->stride[0];
     return l->type == STRATA_I64 ? ((const int64_t *)l->data)[at] : (int64_t)((const int32_t *)l->data)[at];
+}
+
+static bool on_device(strata_handle *h, const strata_tensor *l)
+{
+    return h->gpu && l->dim[0] > 0 && st_gpu_reaches(h, l->data);
+}
+
+/* What is added to a row whose label was not looked at: 0, or NaN where it is no class. */
+static const char *unchecked(char *buf, size_t n, bool hard, strata_handle *h, const strata_tensor *l,
+                             int64_t classes)
+{
+    buf[0] = 0;
+    if (hard && on_device(h, l))
+        snprintf(buf, n, " + select(label >= 0 && label < %lld, 0, 0 / 0)", (long long)classes);
+    return buf;
 }
 
 static strata_status check_labels(strata_handle *h, const char *who, const strata_cross_entropy *o,
@@ -47,6 +64,7 @@ static strata_status check_labels(strata_handle *h, const char *who, const strat
         return st_fail(&h->err, STRATA_ERROR_SHAPE,
                        "%s: labels are %s and the logits %s: there must be one label a row (%lld)", who,
                        ST_DIMS(*l), ST_DIMS(*x), (long long)x->dim[0]);
+    if (on_device(h, l)) return STRATA_OK;
     for (int64_t r = 0; r < x->dim[0]; r++) {
         const int64_t v = label_at(l, r);
         if ((v < 0 || v >= x->dim[1]) && !(o->use_ignore && v == o->ignore_label))
@@ -104,15 +122,17 @@ strata_status strata_cross_entropy_forward(strata_handle *h, const strata_cross_
     static const double zero = 0;
     const bool wide = needs_f64(&logits, hard);
     const double sm = o->smoothing, share = classes ? sm / (double)classes : 0;
-    char text[512];
+    char text[512], guard[80];
     const char *program = text;
-    if (hard && sm == 0 && !o->use_ignore && !wide)
+    unchecked(guard, sizeof guard, hard, h, &labels, classes);
+    if (hard && sm == 0 && !o->use_ignore && !wide && !guard[0])
         program = "d = x - max(x); loss = log(sum(exp(d))) - sum(select(index(-1) == label, d, 0))";
     else if (hard) {
         char value[256], smooth[64] = "";
         if (sm > 0) snprintf(smooth, sizeof smooth, " - %.17g * sum(d)", share);
-        snprintf(value, sizeof value, "log(sum(exp(d))) - %.17g * sum(select(index(-1) == label, d, 0))%s%s",
-                 1 - sm, smooth, wide ? " + zero" : "");
+        snprintf(value, sizeof value,
+                 "log(sum(exp(d))) - %.17g * sum(select(index(-1) == label, d, 0))%s%s%s", 1 - sm, smooth,
+                 wide ? " + zero" : "", guard);
         if (o->use_ignore)
             snprintf(text, sizeof text, "d = x - max(x); loss = select(label == %lld, 0, %s)",
                      (long long)o->ignore_label, value);
@@ -159,15 +179,16 @@ strata_status strata_cross_entropy_backward(strata_handle *h, const strata_cross
     static const double zero = 0;
     const bool wide = needs_f64(&logits, hard);
     const double sm = o->smoothing, share = sm / (double)classes;
-    char text[512];
+    char text[512], guard[80];
     const char *program = text;
-    if (hard && sm == 0 && !o->use_ignore && !wide)
+    unchecked(guard, sizeof guard, hard, h, &labels, classes);
+    if (hard && sm == 0 && !o->use_ignore && !wide && !guard[0])
         program = "e = exp(x - max(x)); dx = dl * (e * (1 / sum(e)) - select(index(-1) == label, 1, 0))";
     else if (hard) {
         char value[256], smooth[64] = "";
         if (sm > 0) snprintf(smooth, sizeof smooth, " - %.17g", share);
-        snprintf(value, sizeof value, "dl * (e * (1 / sum(e)) - select(index(-1) == label, %.17g, 0)%s%s)",
-                 1 - sm, smooth, wide ? " + zero" : "");
+        snprintf(value, sizeof value, "dl * (e * (1 / sum(e)) - select(index(-1) == label, %.17g, 0)%s%s%s)",
+                 1 - sm, smooth, wide ? " + zero" : "", guard);
         if (o->use_ignore)
             snprintf(text, sizeof text, "e = exp(x - max(x)); dx = select(label == %lld, 0, %s)",
                      (long long)o->ignore_label, value);
