@@ -38,6 +38,61 @@ typedef struct strata_gemm_options {
  * Source: Dongarra et al., "A set of level 3 basic linear algebra subprograms", TOMS 16 (1990), for the rules. */
 STRATA_API strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
                                      strata_scalar beta, strata_tensor C, const strata_gemm_options *o);
+/* The same with its arguments by address, for bindings that cannot pass structures by value. */
+STRATA_API strata_status strata_gemm_run(strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
+                                         const strata_tensor *B, const strata_scalar *beta,
+                                         const strata_tensor *C, const strata_gemm_options *o);
+/* The same for what most calls are: three matrices of one type, sizes that agree, numbers, no options. */
+typedef struct strata_gemm_plain {
+    int64_t m, k, n;
+    const void *a, *b;
+    void *c;
+    int64_t a_row, b_row, c_row, a_col, b_col, c_col; /* elements from row to row, from column to column */
+    double alpha, beta;
+    int32_t type; /* strata_type */
+    int32_t reserved;
+} strata_gemm_plain;
+STRATA_API strata_status strata_gemm_run_plain(strata_handle *h, const strata_gemm_plain *p);
+
+/* At 8x8x8 passing three tensors takes as long as the product. So a compiler that can puts the choice into the caller, where most of the copies
+ * are not made; the exported function stays what dlsym, bindings and -O0 find. Both do the same. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(STRATA_NO_INLINE)
+#    define STRATA_GEMM_INLINE extern inline __attribute__((gnu_inline, always_inline))
+#else
+#    define STRATA_GEMM_INLINE static inline
+#endif
+
+/* Fills *p when the call is that plain; else 0. */
+STRATA_GEMM_INLINE int strata_gemm_as_plain(const strata_scalar *alpha, const strata_tensor *A,
+                                            const strata_tensor *B, const strata_scalar *beta,
+                                            const strata_tensor *C, const strata_gemm_options *o,
+                                            strata_gemm_plain *p)
+{
+    if (o || alpha->ptr || beta->ptr || alpha->type || beta->type || alpha->im != 0 || beta->im != 0 ||
+        ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type)) ||
+        (A->flags | A->error | B->flags | B->error | C->flags | C->error) ||
+        (A->reserved | B->reserved | C->reserved) ||
+        ((A->dim[0] ^ C->dim[0]) | (B->dim[0] ^ A->dim[1]) | (B->dim[1] ^ C->dim[1])))
+        return 0;
+    p->m = C->dim[0], p->k = A->dim[1], p->n = C->dim[1];
+    p->a = A->data, p->b = B->data, p->c = C->data;
+    p->a_row = A->stride[0], p->b_row = B->stride[0], p->c_row = C->stride[0];
+    p->a_col = A->stride[1], p->b_col = B->stride[1], p->c_col = C->stride[1];
+    p->alpha = alpha->re, p->beta = beta->re;
+    p->type = C->type, p->reserved = 0;
+    return 1;
+}
+
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(STRATA_NO_INLINE)
+extern inline __attribute__((gnu_inline, always_inline)) strata_status strata_gemm(
+    strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B, strata_scalar beta,
+    strata_tensor C, const strata_gemm_options *o)
+{
+    strata_gemm_plain p;
+    if (strata_gemm_as_plain(&alpha, &A, &B, &beta, &C, o, &p)) return strata_gemm_run_plain(h, &p);
+    return strata_gemm_run(h, &alpha, &A, &B, &beta, &C, o);
+}
+#endif
 /* The same as a plan; operands in the order A, B, C, then those of the epilogue. The addresses in the tensors are not kept. */
 STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A,
                                           strata_tensor B, strata_scalar beta, strata_tensor C,

@@ -4,6 +4,7 @@
  * A small plain product is recognised first, with the fewest comparisons that make it safe, and goes straight to a kernel: at
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
+#define STRATA_NO_INLINE /* the exported function is defined here */
 #include "tile/tile.h"
 #include <strata/blas.h>
 #include <stdio.h>
@@ -296,49 +297,63 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     return s;
 }
 
-/* What the small path asks for: matrices of one real type without flags, errors or options, sizes that agree, addresses, rows or columns
- * of C contiguous and apart from each other, and C apart from A and B. False sends the call the long way, which may find it legal. */
-ST_INLINE bool plainly_fine(const strata_tensor *A, const strata_tensor *B, const strata_tensor *C)
+static strata_tensor plain_matrix(const void *data, int32_t type, int64_t rows, int64_t cols, int64_t row,
+                                  int64_t col)
 {
-    const int64_t m = C->dim[0], n = C->dim[1], k = A->dim[1];
-    if ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type))
-        return false;
-    if (A->flags | A->error | B->flags | B->error | C->flags | C->error) return false;
-    if (A->reserved | B->reserved | C->reserved) return false;
-    if ((uint64_t)(m - 1) >= 4096 || (uint64_t)(n - 1) >= 4096 || (uint64_t)(k - 1) >= 4096) return false;
-    if ((A->dim[0] ^ m) | (B->dim[0] ^ k) | (B->dim[1] ^ n)) return false;
-    if (!A->data || !B->data || !C->data) return false;
-    /* strides from 0 (inputs) to 2^32: no offset overflows, and each view is [data, data + span) */
-    const int64_t *sa = A->stride, *sb = B->stride, *sc = C->stride;
-    if ((uint64_t)(sa[0] | sa[1] | sb[0] | sb[1] | sc[0] | sc[1]) >> 32) return false;
-    if (!((sc[1] == 1 && (sc[0] >= n || m == 1)) || (sc[0] == 1 && (sc[1] >= m || n == 1)))) return false;
-    const int64_t es = C->type == STRATA_F64 ? 8 : 4;
-    const char *a = A->data, *b = B->data, *c = C->data,
-               *c1 = c + ((m - 1) * sc[0] + (n - 1) * sc[1] + 1) * es;
-    if (c < a + ((m - 1) * sa[0] + (k - 1) * sa[1] + 1) * es && a < c1) return false;
-    return !(c < b + ((k - 1) * sb[0] + (n - 1) * sb[1] + 1) * es && b < c1);
+    return (strata_tensor){
+        .data = (void *)(uintptr_t)data, .type = type, .rank = 2, .dim = {rows, cols}, .stride = {row, col}};
+}
+
+static ST_NOINLINE strata_status plain_whole(strata_handle *h, const strata_gemm_plain *p)
+{
+    strata_status s = st_handle_check(h, WHO);
+    if (s) return s;
+    const strata_scalar alpha = strata_real(p->alpha), beta = strata_real(p->beta);
+    const strata_tensor A = plain_matrix(p->a, p->type, p->m, p->k, p->a_row, p->a_col),
+                        B = plain_matrix(p->b, p->type, p->k, p->n, p->b_row, p->b_col),
+                        C = plain_matrix(p->c, p->type, p->m, p->n, p->c_row, p->c_col);
+    return full(h, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
+}
+
+static ST_NOINLINE strata_status no_product(strata_handle *h)
+{
+    strata_status s = st_handle_check(h, "strata_gemm_run_plain");
+    return s ? s : st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_gemm_run_plain: the product is NULL");
+}
+
+strata_status strata_gemm_run_plain(strata_handle *h, const strata_gemm_plain *p)
+{
+    if (ST_UNLIKELY(!p)) return no_product(h);
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !h->gpu &&
+                  !atomic_load_explicit(&st_trace_on, memory_order_relaxed)))
+        return st_tile_gemm_small(h, p, plain_whole);
+    return plain_whole(h, p);
+}
+
+strata_status strata_gemm_run(strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
+                              const strata_tensor *B, const strata_scalar *beta, const strata_tensor *C,
+                              const strata_gemm_options *o)
+{
+    strata_gemm_plain p;
+    if (ST_LIKELY(alpha && A && B && beta && C)) {
+        if (strata_gemm_as_plain(alpha, A, B, beta, C, o, &p)) return strata_gemm_run_plain(h, &p);
+        strata_status s = st_handle_check(h, WHO);
+        return s ? s : full(h, alpha, A, B, beta, C, o, NULL, NULL);
+    }
+    strata_status s = st_handle_check(h, WHO);
+    if (s) return s;
+    return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "strata_gemm_run: the address of %s is NULL",
+                   !alpha  ? "alpha"
+                   : !A    ? "A"
+                   : !B    ? "B"
+                   : !beta ? "beta"
+                           : "C");
 }
 
 strata_status strata_gemm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
                           strata_scalar beta, strata_tensor C, const strata_gemm_options *o)
 {
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !o && !alpha.ptr && !beta.ptr && !alpha.type &&
-                  !beta.type && alpha.im == 0 && beta.im == 0) &&
-        plainly_fine(&A, &B, &C) && !atomic_load_explicit(&st_trace_on, memory_order_relaxed)) {
-        if (C.type == STRATA_F32 &&
-            st_tile_gemm_small_f32(C.dim[0], C.dim[1], A.dim[1], (float)alpha.re, A.data, A.stride[0],
-                                   A.stride[1], B.data, B.stride[0], B.stride[1], (float)beta.re, C.data,
-                                   C.stride[0], C.stride[1]))
-            return STRATA_OK;
-        if (C.type == STRATA_F64 &&
-            st_tile_gemm_small_f64(C.dim[0], C.dim[1], A.dim[1], alpha.re, A.data, A.stride[0], A.stride[1],
-                                   B.data, B.stride[0], B.stride[1], beta.re, C.data, C.stride[0],
-                                   C.stride[1]))
-            return STRATA_OK;
-    }
-    strata_status s = st_handle_check(h, WHO);
-    if (s) return s;
-    return full(h, &alpha, &A, &B, &beta, &C, o, NULL, NULL);
+    return strata_gemm_run(h, &alpha, &A, &B, &beta, &C, o);
 }
 
 strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,

@@ -23,6 +23,11 @@ typedef struct st_gemm {
 /* True, or false with the rule that refuses in `why`. */
 bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char *why, size_t n);
 
+/* Products with at most 16 rows or columns and a large other operand: true when those of gemm_skinny are faster than those of gemm_small.
+ * C has columns of unit stride; bcs is B's stride along n. */
+enum { ST_SKINNY_LEAST = 8192, ST_SKINNY_MOST = 16 };
+bool st_gemm_skinny_serves(const st_cpu *cpu, int64_t es, int64_t m, int64_t n, int64_t k, int64_t bcs);
+
 /* Stride of the innermost axis (0 for an empty list), and how many indices from i on it goes on with that stride. */
 ST_INLINE int64_t st_axes_inner(const st_axes *l, int which)
 {

@@ -122,6 +122,16 @@ bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char 
     return true;
 }
 
+/* Measured on one core (f32, 256 and 512 long): dot products, whose B would have to be turned, gain 1.2 to 8 times; few columns, whose vectors
+ * would be mostly empty, 1.7 to 5; B read as it lies loses up to 2 times while it stays in L2. */
+bool st_gemm_skinny_serves(const st_cpu *cpu, int64_t es, int64_t m, int64_t n, int64_t k, int64_t bcs)
+{
+    const int64_t elements = (m <= n ? n : m) * k;
+    if (st_min64(m, n) > ST_SKINNY_MOST || elements < ST_SKINNY_LEAST) return false;
+    if ((double)elements * (double)es > 0.6 * (double)cpu->l2) return true;
+    return m <= n ? bcs != 1 : n * es < 32;
+}
+
 static void scale_row(int type, void *c, int64_t n, int64_t cs, double beta)
 {
     if (type == STRATA_F64) {

@@ -4,6 +4,7 @@
  * Nothing is packed where columns of B are contiguous; else B alone is turned into panels. The plan holds function pointers, masks
  * and the split into tiles, so that a run of one tile is one indirect call. Every element is one sum over k in ascending order. */
 #include "tile/gemm_small.h"
+#include <strata/blas.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,11 +82,11 @@ static const st_small_kernel *const direct[2][ST_LEVELS] = {
 static const st_small_kernel *const direct[2][ST_LEVELS] = {{&st_kernel_gemm_f32f32f32_small_portable},
                                                             {&st_kernel_gemm_f64f64f64_small_portable}};
 #endif
-enum { DIRECT_MOST = 1 << 20, TURN_BYTES = 1 << 16 };
+/* DIRECT: multiplications of a product that strata_gemm runs without a plan; of one whose plan would use several threads, fewer. */
+enum { DIRECT = 1 << 20, DIRECT_SHARED = 1 << 18, TURN_BYTES = 1 << 16 };
 
-ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n,
-                            st_small_shape *const s, const char *a, const char *b, char *c, double alpha,
-                            double beta)
+static void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n, st_small_shape *s,
+                         const char *a, const char *b, char *c, double alpha, double beta)
 {
     const st_small_width *w = width_for(kr, n);
     for (int64_t j = 0; j < n;) {
@@ -109,11 +110,11 @@ ST_INLINE void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t
 }
 
 /* B's rows are contiguous along k: turned on the stack, then as above panel by panel */
-static ST_NOINLINE bool run_turned(int type, int64_t es, const st_small_kernel *kr, const st_small_view *v,
-                                   const char *a, const char *b, char *c, int64_t bcs, double alpha,
-                                   double beta)
+static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, const st_small_kernel *kr,
+                                   const st_small_view *v, const char *a, const char *b, char *c, int64_t bcs,
+                                   double alpha, double beta)
 {
-    const st_kernel_row *row = st_kernel_best("gemm_packed", type, st_cpu_get());
+    const st_kernel_row *row = st_kernel_best("gemm_packed", type, cpu);
     const st_packed_kernel *packed = row->impl;
     const int64_t nr = (int64_t)packed->nv * packed->vl;
     _Alignas(64) char turned[TURN_BYTES + ST_PACK_SLACK];
@@ -127,53 +128,91 @@ static ST_NOINLINE bool run_turned(int type, int64_t es, const st_small_kernel *
     return true;
 }
 
-ST_INLINE bool run_direct(const int type, const int64_t es, int64_t m, int64_t n, int64_t k, double alpha,
-                          const char *a, int64_t ars, int64_t acs, const char *b, int64_t brs, int64_t bcs,
-                          double beta, char *c, int64_t crs, int64_t ccs)
+/* Products of other forms than the commonest. */
+static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plain *p)
 {
-    if (((uint64_t)m - 1) >= 65535 || ((uint64_t)n - 1) >= 65535 || ((uint64_t)k - 1) >= 65535 ||
-        m * n * k > DIRECT_MOST || alpha == 0)
-        return false;
-    const st_small_kernel *kr = direct[type == STRATA_F64][st_cpu_get()->level];
-    if (ccs != 1) {
-        if (crs != 1) return false;
-        /* the transposed product */
-        const char *p = a;
-        a = b;
-        b = p;
-        int64_t t = m;
-        m = n;
-        n = t;
-        t = ars;
-        ars = bcs;
-        bcs = t;
-        t = acs;
-        acs = brs;
-        brs = t;
-        crs = ccs;
+    int64_t m = p->m, n = p->n, k = p->k;
+    const bool f64 = p->type == STRATA_F64;
+    const int64_t es = f64 ? 8 : 4;
+    const st_small_kernel *kr = direct[f64][h->cpu->level];
+    const char *a = p->a, *b = p->b;
+    st_small_shape s = {.k = k, .ars = p->a_row, .acs = p->a_col, .brs = p->b_row, .crs = p->c_row};
+    int64_t bcs = p->b_col;
+    if (n > 1 && p->c_col != 1) { /* the transposed product */
+        a = p->b;
+        b = p->a;
+        m = p->n;
+        n = p->m;
+        s = (st_small_shape){.k = k, .ars = p->b_col, .acs = p->b_row, .brs = p->a_col, .crs = p->c_col};
+        bcs = p->a_row;
     }
-    if (ST_LIKELY(bcs == 1)) {
-        st_small_shape s = {.k = k, .ars = ars, .acs = acs, .brs = brs, .crs = crs};
-        run_in_place(kr, es, m, n, &s, a, b, c, alpha, beta);
+    if (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
+              : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars))
+        return false;
+    if (bcs == 1 || n == 1) {
+        run_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
         return true;
     }
-    st_small_view v = {m, n, k, ars, acs, brs, crs, 0};
-    return run_turned(type, es, kr, &v, a, b, c, bcs, alpha, beta);
+    const st_small_view v = {m, n, k, s.ars, s.acs, s.brs, s.crs, 0};
+    return run_turned(h->cpu, p->type, es, kr, &v, a, b, p->c, bcs, p->alpha, p->beta);
 }
 
-bool st_tile_gemm_small_f32(int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t ars,
-                            int64_t acs, const float *b, int64_t brs, int64_t bcs, float beta, float *c,
-                            int64_t crs, int64_t ccs)
+/* Keeps a value in a register of its own: joined to a vector with its neighbour, it would be read before both were written. */
+#define APART(x) __asm__("" : "+r"(x))
+
+strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, st_gemm_otherwise otherwise)
 {
-    return run_direct(STRATA_F32, 4, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs,
-                      beta, (char *)c, crs, ccs);
-}
-bool st_tile_gemm_small_f64(int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t ars,
-                            int64_t acs, const double *b, int64_t brs, int64_t bcs, double beta, double *c,
-                            int64_t crs, int64_t ccs)
-{
-    return run_direct(STRATA_F64, 8, m, n, k, alpha, (const char *)a, ars, acs, (const char *)b, brs, bcs,
-                      beta, (char *)c, crs, ccs);
+    const int64_t m = p->m, n = p->n, k = p->k;
+    int64_t ars = p->a_row, acs = p->a_col, brs = p->b_row, bcs = p->b_col, crs = p->c_row, ccs = p->c_col;
+    APART(ars);
+    APART(acs);
+    APART(brs);
+    APART(bcs);
+    APART(crs);
+    APART(ccs);
+    /* sizes up to 4096, strides from 0 (inputs) to 2^32: no offset overflows, and each view is [data, data + span) */
+    if ((uint64_t)((m - 1) | (n - 1) | (k - 1)) >= 4096 ||
+        (uint64_t)(ars | acs | brs | bcs | crs | ccs) >> 32)
+        goto other;
+    if (!p->a || !p->b || !p->c || (p->type != STRATA_F32 && p->type != STRATA_F64)) goto other;
+    /* rows or columns of C contiguous and apart from each other */
+    const bool rows = ccs == 1 && (crs >= n || m == 1);
+    if (ST_UNLIKELY(!rows) && !(crs == 1 && (ccs >= m || n == 1))) goto other;
+    /* C apart from A and B */
+    const bool f64 = p->type == STRATA_F64;
+    const int64_t es = f64 ? 8 : 4;
+    const char *a = p->a, *b = p->b;
+    char *c = p->c, *c1 = c + ((m - 1) * crs + (n - 1) * ccs + 1) * es;
+    if (c < a + ((m - 1) * ars + (k - 1) * acs + 1) * es && a < c1) goto other;
+    if (c < b + ((k - 1) * brs + (n - 1) * bcs + 1) * es && b < c1) goto other;
+    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0) goto other;
+
+    const st_small_kernel *kr = direct[f64][h->cpu->level];
+    const st_small_width *w = width_for(kr, n);
+    const int shift = __builtin_ctz((unsigned)w->vl), more = (int)(n - 1) >> shift;
+    if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv || (m > n ? m : n) * k >= ST_SKINNY_LEAST))
+        return run_other(h, p) ? STRATA_OK : otherwise(h, p);
+    /* one strip of tiles */
+    st_small_shape s = {.k = k, .ars = ars, .acs = acs, .brs = brs, .crs = crs, .tiles = 1};
+    s.last = n - ((int64_t)more << shift);
+    const st_small_fn *fn = (s.last == w->vl ? w->full : w->masked) + more * ST_SMALL_ROWS - 1;
+    const uint32_t most = (uint32_t)w->rows[more];
+    if (m <= most) {
+        fn[m](&s, a, b, c, p->alpha, p->beta);
+        return STRATA_OK;
+    }
+    const uint32_t tiles = ((uint32_t)m + most - 1) / most, tall = ((uint32_t)m + tiles - 1) / tiles,
+                   whole = (uint32_t)m / tall, left = (uint32_t)m - whole * tall;
+    s.tiles = whole;
+    fn[tall](&s, a, b, c, p->alpha, p->beta);
+    if (left) {
+        const int64_t done = (int64_t)whole * tall;
+        s.tiles = 1;
+        fn[left](&s, a + done * ars * es, b, c + done * crs * es, p->alpha, p->beta);
+    }
+    return STRATA_OK;
+other:
+    return otherwise(h, p);
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------------------- */
@@ -253,6 +292,15 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
     return true;
 }
 
+/* As st_tile_gemm_small decides. */
+static bool runs_directly(const st_cpu *cpu, const st_small_plan *p)
+{
+    const st_gemm *g = &p->g;
+    return p->kernel == direct[g->type == STRATA_F64][cpu->level] && g->G == 1 &&
+           g->M * g->N * g->K <= DIRECT && p->pack_bytes <= TURN_BYTES + ST_PACK_SLACK &&
+           !st_gemm_skinny_serves(cpu, g->es, g->M, g->N, g->K, p->bls);
+}
+
 static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, int max)
 {
     int rows, n = 0;
@@ -268,6 +316,11 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
         c->us = -1;
         if (!setup(h, pr, row, &p, c->why, sizeof c->why)) continue;
         c->us = p.threads > 1 ? p.us / p.threads * 1.05 + 1.0 : p.us;
+        if (!pr->text && runs_directly(h->cpu, &p)) {
+            /* strata_gemm takes it without asking, so a plan takes it too: no other's prediction is below this */
+            const double least = 2.0 * (double)(p.g.M * p.g.N * p.g.K) / st_contract_peak(h->cpu, p.g.type);
+            c->us = 0.03 + least / p.threads;
+        }
         c->workspace = (size_t)p.threads * p.pack_bytes;
     }
     return n;

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gemm_calls.c - the ways to ask for one product agree: the call that is put into its caller, the exported function, the ones that take
+ * addresses and a plan give the same bits, and the same words for what is wrong. */
+#include "levels.h"
+#include "support.h"
+#include <math.h>
+#include <strata.h>
+#include <strata/blas.h>
+#include <strata/runtime.h>
+#include <string.h>
+
+static strata_handle *h;
+static int setup(void **state)
+{
+    (void)state;
+    return strata_create(&h, test_device());
+}
+static int teardown(void **state)
+{
+    (void)state;
+    strata_destroy(h);
+    return 0;
+}
+
+/* never put into its caller: what dlsym finds */
+static strata_status (*volatile exported)(strata_handle *, strata_scalar, strata_tensor, strata_tensor,
+                                          strata_scalar, strata_tensor,
+                                          const strata_gemm_options *) = strata_gemm;
+
+typedef struct product {
+    strata_scalar alpha, beta;
+    strata_tensor A, B, C;
+} product;
+
+enum { INLINE, EXPORTED, ADDRESSES, PLAIN, PLAN, WAYS };
+static const char *const way_name[] = {"inline", "exported", "by address", "plain", "plan"};
+
+static strata_status ask(int way, product *p, strata_handle *on)
+{
+    if (way == INLINE) return strata_gemm(on, p->alpha, p->A, p->B, p->beta, p->C, NULL);
+    if (way == EXPORTED) return exported(on, p->alpha, p->A, p->B, p->beta, p->C, NULL);
+    if (way == ADDRESSES) return strata_gemm_run(on, &p->alpha, &p->A, &p->B, &p->beta, &p->C, NULL);
+    if (way == PLAIN) {
+        const strata_gemm_plain q = {p->C.dim[0],    p->A.dim[1],    p->C.dim[1],    p->A.data,
+                                     p->B.data,      p->C.data,      p->A.stride[0], p->B.stride[0],
+                                     p->C.stride[0], p->A.stride[1], p->B.stride[1], p->C.stride[1],
+                                     p->alpha.re,    p->beta.re,     p->C.type,      0};
+        return strata_gemm_run_plain(on, &q);
+    }
+    strata_plan *plan;
+    strata_status s = strata_gemm_plan(on, p->alpha, p->A, p->B, p->beta, p->C, NULL, NULL, &plan);
+    if (s) return s;
+    s = strata_plan_run(on, plan, (void *[]){p->A.data, p->B.data, p->C.data}, NULL);
+    strata_plan_destroy(plan);
+    return s;
+}
+
+static void compare(test_rng *r, strata_type type, int64_t m, int64_t n, int64_t k, unsigned layout,
+                    double alpha, double beta)
+{
+    const size_t es = type == STRATA_F64 ? 8 : 4, bytes = (size_t)(m * n) * es;
+    test_array a = test_array_make(r, type, 2, (int64_t[]){m, k}, TEST_PACKED),
+               b = test_array_make(r, type, 2, (int64_t[]){k, n}, TEST_PACKED),
+               c = test_array_make(r, type, 2, (int64_t[]){m, n}, TEST_PACKED);
+    test_array_random(r, &a, -1, 1);
+    test_array_random(r, &b, -1, 1);
+    test_array_random(r, &c, -1, 1);
+    product p = {strata_real(alpha), strata_real(beta), a.t, b.t, c.t};
+    if (layout & 1) p.A = strata_matrix(a.t.data, type, m, k, STRATA_COL_MAJOR, 0);
+    if (layout & 2) p.B = strata_matrix(b.t.data, type, k, n, STRATA_COL_MAJOR, 0);
+    if (layout & 4) p.C = strata_matrix(c.t.data, type, m, n, STRATA_COL_MAJOR, 0);
+    test_problem("%s %lldx%lldx%lld layout %u alpha %g beta %g", strata_type_name(type), (long long)m,
+                 (long long)n, (long long)k, layout, alpha, beta);
+    char *old = malloc(bytes), *want = malloc(bytes);
+    memcpy(old, c.t.data, bytes);
+    for (int way = 0; way < WAYS; way++) {
+        memcpy(c.t.data, old, bytes);
+        test_ok(h, ask(way, &p, h));
+        if (way == 0) memcpy(want, c.t.data, bytes);
+        test_check(!memcmp(want, c.t.data, bytes), "%s differs from %s", way_name[way], way_name[0]);
+    }
+    free(old);
+    free(want);
+    test_array_free(&a);
+    test_array_free(&b);
+    test_array_free(&c);
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(91);
+    /* long sums, on which the kernels' orders differ, and sizes around every switch between them */
+    static const int64_t size[][3] = {{51, 1, 586},   {1, 51, 586},   {16, 16, 4000}, {17, 17, 3600},
+                                      {8, 16, 1024},  {16, 8, 1024},  {7, 300, 1100}, {300, 7, 1100},
+                                      {1, 1, 4096},   {1, 4096, 2},   {64, 64, 64},   {100, 100, 100},
+                                      {20, 50, 1000}, {4, 130, 2000}, {130, 4, 2000}, {90, 24, 485}};
+    for (int i = 0; i < (int)(sizeof size / sizeof *size); i++)
+        for (unsigned layout = 0; layout < 8; layout++) {
+            strata_type type = (i + (int)layout) & 1 ? STRATA_F64 : STRATA_F32;
+            compare(&r, type, size[i][0], size[i][1], size[i][2], layout, 1, 0);
+            compare(&r, type == STRATA_F32 ? STRATA_F64 : STRATA_F32, size[i][0], size[i][1], size[i][2],
+                    layout, 0.7, layout & 1 ? 0.3 : 0);
+        }
+    for (int i = 0; i < test_rounds(150); i++) {
+        int64_t most = i % 3 ? 40 : 130, d[3];
+        for (int j = 0; j < 3; j++) d[j] = test_int(&r, 1, most);
+        if (test_chance(&r, 0.3)) d[test_int(&r, 0, 1)] = test_int(&r, 1, 16);
+        if (test_chance(&r, 0.3)) d[2] = test_int(&r, 500, 1300);
+        compare(&r, i & 1 ? STRATA_F64 : STRATA_F32, d[0], d[1], d[2], (unsigned)test_int(&r, 0, 7),
+                test_chance(&r, 0.5) ? 1 : -0.9, test_chance(&r, 0.5) ? 0 : 0.6);
+    }
+}
+
+/* Everything that is wrong is said by all in the same words, and leaves C alone. */
+static void same_words(void **state)
+{
+    (void)state;
+    float a[64], b[64], c[64];
+    for (int i = 0; i < 64; i++) a[i] = b[i] = c[i] = (float)i;
+    const strata_tensor A = strata_matrix(a, STRATA_F32, 4, 6, STRATA_ROW_MAJOR, 0),
+                        B = strata_matrix(b, STRATA_F32, 6, 5, STRATA_ROW_MAJOR, 0),
+                        C = strata_matrix(c, STRATA_F32, 4, 5, STRATA_ROW_MAJOR, 0);
+    const product good = {STRATA_ONE, STRATA_ZERO, A, B, C};
+    enum { CASES = 12 };
+    product bad[CASES];
+    for (int i = 0; i < CASES; i++) bad[i] = good;
+    bad[0].A.dim[1] = 5;
+    bad[1].C.dim[0] = 3;
+    bad[2].A.data = NULL;
+    bad[3].C.data = a + 10;
+    bad[4].C.stride[0] = 0;
+    bad[5].B.type = STRATA_F64;
+    bad[6].A.type = bad[6].B.type = bad[6].C.type = STRATA_I32;
+    bad[7].A.rank = 1;
+    bad[8].A.flags = STRATA_TENSOR_POINTERS;
+    bad[9].B = strata_matrix(b, STRATA_F32, 6, 5, STRATA_ROW_MAJOR, 3);
+    bad[10].alpha = strata_complex(1, 2);
+    bad[11].C.stride[1] = INT64_MAX / 2;
+    for (int i = 0; i < CASES; i++) {
+        char words[512] = "";
+        for (int way = 0; way < PLAN; way++) {
+            const bool plain =
+                i == 2 || i == 3 || i == 4 || i == 6 || i == 11; /* what PLAIN can say at all */
+            if (way == PLAIN && !plain) continue;
+            test_problem("case %d, %s", i, way_name[way]);
+            strata_status s = ask(way, &bad[i], h);
+            test_check(s != STRATA_OK, "was accepted");
+            if (way == 0) snprintf(words, sizeof words, "%s", strata_error(h));
+            test_check(!strcmp(words, strata_error(h)), "'%s' is not '%s'", strata_error(h), words);
+        }
+    }
+    for (int i = 0; i < 64; i++) test_check(c[i] == (float)i, "the output was touched");
+    for (int way = 0; way < PLAN; way++) {
+        product p = good;
+        test_problem("no handle, %s", way_name[way]);
+        test_check(ask(way, &p, NULL) == STRATA_ERROR_ARGUMENT, " ");
+        test_check(strstr(strata_error(NULL), "strata_gemm:") != NULL, "%s", strata_error(NULL));
+    }
+    test_error(h, strata_gemm_run_plain(h, NULL), STRATA_ERROR_ARGUMENT, "product is NULL");
+    test_error(h, strata_gemm_run(h, &good.alpha, &A, NULL, &good.beta, &C, NULL), STRATA_ERROR_ARGUMENT,
+               "address of B");
+}
+
+/* Sizes from nothing to tall are legal everywhere. */
+static void empty(void **state)
+{
+    (void)state;
+    float c[16];
+    for (int i = 0; i < 8; i++) {
+        const int64_t m = i & 1 ? 0 : 2, n = i & 2 ? 0 : 3, k = i & 4 ? 0 : 2;
+        float a[16] = {1, 2, 3, 4}, b[16] = {1, 2, 3, 4, 5, 6};
+        product p = {STRATA_ONE, STRATA_ZERO, strata_matrix(a, STRATA_F32, m, k, STRATA_ROW_MAJOR, 0),
+                     strata_matrix(b, STRATA_F32, k, n, STRATA_ROW_MAJOR, 0),
+                     strata_matrix(c, STRATA_F32, m, n, STRATA_ROW_MAJOR, 0)};
+        for (int way = 0; way < WAYS; way++) {
+            test_problem("%lldx%lldx%lld %s", (long long)m, (long long)n, (long long)k, way_name[way]);
+            for (int j = 0; j < 16; j++) c[j] = 7;
+            test_ok(h, ask(way, &p, h));
+            test_check(c[0] == (m && n ? (k ? 9.0f : 0.0f) : 7.0f), "C[0] is %g", (double)c[0]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(same_words),
+                                       cmocka_unit_test(empty)};
+    int bad = cmocka_run_group_tests(tests, setup, teardown);
+    return bad + test_lower_levels();
+}
