@@ -63,7 +63,7 @@ test-tsan: setup
 	@cd $(BUILD)-tsan && ctest --output-on-failure
 
 test-clang: setup
-	@$(call configure,$(BUILD)-clang,-DCMAKE_C_COMPILER=clang)
+	@$(call configure,$(BUILD)-clang,-DCMAKE_C_COMPILER=clang -DSTRATA_PACK=OFF)
 	@ninja -C $(BUILD)-clang -j$(JOBS)
 	@tools/check_kernels $(BUILD)-clang/libst_tile.a
 	@cd $(BUILD)-clang && ctest --output-on-failure
