@@ -177,10 +177,9 @@ static strata_status dot(strata_handle *h, const char *who, bool conjugate, cons
     strata_status s = check_pair(h, who, x, false, y, false);
     if (s) return s;
     const int wide = is_complex(x->type) ? STRATA_C128 : STRATA_F64, types[] = {x->type, wide};
-    char takes[64];
-    snprintf(takes, sizeof takes, "%s or %s", strata_type_name((strata_type)x->type),
-             strata_type_name((strata_type)wide));
-    if ((s = check_result(h, who, r, takes, types, 2))) return s;
+    static const char *const takes[] = {"f32 or f64", "f64", "c64 or c128", "c128"};
+    const int which = x->type == STRATA_F32 ? 0 : x->type == STRATA_F64 ? 1 : x->type == STRATA_C64 ? 2 : 3;
+    if ((s = check_result(h, who, r, takes[which], types, 2))) return s;
     if (h->gpu) {
         strata_operand o[] = {{"x", *x}, {"y", *y}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, "r = sum(x * y)", o, 0);
