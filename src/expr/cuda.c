@@ -73,6 +73,10 @@ void st_expr_cuda_analyse(const st_expr *x, const bool *element, bool row, bool 
         if (v->op == ST_OP_DIV && p->element[i] && !p->element[v->arg[1]] && x->value[v->arg[1]].phase > 0)
             p->inverse[v->arg[1]] = true;
     }
+    int totals[256] = {0};
+    for (int i = 0; i < x->nvalues; i++)
+        if (p->live[i] && is_reduction(x->value[i].op) && ++totals[x->value[i].phase] > p->widest)
+            p->widest = totals[x->value[i].phase];
 }
 
 /* marks the element values that value i is made of, itself included */
@@ -303,7 +307,7 @@ void st_expr_cuda_types(const st_cuda_program *p, st_text *t)
                     st_text_put(t, "%s_%s<%s> a%d;\n", tot ? "tot" : "acc", sums_of(x->value[i].op), type(x),
                                 i);
             for (int f = 0; f < (tot ? 3 : 1); f++) {
-                st_text_put(t, "__device__ __forceinline__ ");
+                st_text_put(t, "METHOD ");
                 if (f)
                     st_text_put(t, f == 1 ? "void take(const acc%d &b)" : "void merge(const tot%d &b)", pass);
                 else

@@ -33,7 +33,7 @@ void st_expr_cuda_map(const st_expr *x, const st_cuda_names *names, st_text *t);
  * reductions has no pass. */
 typedef struct st_cuda_program {
     const st_expr *x;
-    int passes;
+    int passes, widest; /* widest: most totals of a pass */
     bool live[ST_EXPR_VALUES], element[ST_EXPR_VALUES];
     uint8_t uses[ST_EXPR_VALUES],
         inverse[ST_EXPR_VALUES];  /* inverse: elements are divided by this number of the line */

@@ -118,18 +118,39 @@ static strata_status program_run(strata_handle *h, const strata_plan *base, void
                                  const strata_run *r);
 static void program_destroy(strata_plan *p) { st_expr_free(((program_plan *)p)->s.x); }
 
-static void title(program_plan *pl)
+void st_pw_program_describe(strata_plan *p, const st_pw_shape *s)
 {
-    const st_pw_shape *s = &pl->s;
     const char *text = st_expr_text(s->x);
-    int n = snprintf(pl->base.title, sizeof pl->base.title, "fused %lldx%lld", (long long)s->row.len,
-                     (long long)s->col.len);
+    int n =
+        snprintf(p->title, sizeof p->title, "fused %lldx%lld", (long long)s->row.len, (long long)s->col.len);
     int64_t outer = 1;
     for (int i = 0; i < s->nouter; i++) outer *= s->outer[i].len;
-    if (outer != 1)
-        n += snprintf(pl->base.title + n, sizeof pl->base.title - (size_t)n, " %lld times", (long long)outer);
-    snprintf(pl->base.title + n, sizeof pl->base.title - (size_t)n, " \"%.100s%s\"", text,
+    if (outer != 1) n += snprintf(p->title + n, sizeof p->title - (size_t)n, " %lld times", (long long)outer);
+    snprintf(p->title + n, sizeof p->title - (size_t)n, " \"%.100s%s\"", text,
              strlen(text) > 100 ? "..." : "");
+    p->operands = s->noperands;
+    for (int v = 0; v < s->nvars; v++)
+        if (s->operand[v] >= 0)
+            p->bytes += (double)(s->hi[s->operand[v]] - s->lo[s->operand[v]]) *
+                        (s->var[v].input && s->var[v].output ? 2 : 1);
+    p->flops = (double)s->elements;
+}
+
+strata_status st_pw_program_extents(strata_plan *p, const st_pw_shape *s)
+{
+    p->extent = calloc((size_t)s->noperands + 1, sizeof *p->extent);
+    if (!p->extent) return STRATA_ERROR_MEMORY;
+    for (int v = 0; v < s->nvars; v++) {
+        const int o = s->operand[v];
+        if (o < 0) continue;
+        const int64_t size = (int64_t)strata_type_bits((strata_type)s->type[v]) / 8;
+        st_extent *e = &p->extent[o];
+        e->lo = s->lo[o], e->hi = s->hi[o];
+        e->read |= s->var[v].input;
+        e->written |= s->var[v].output;
+        e->by_value = e->hi - e->lo == size && !e->written;
+    }
+    return STRATA_OK;
 }
 
 static strata_status program_build(strata_handle *h, const st_problem *pr, const st_candidate *c,
@@ -163,13 +184,11 @@ static strata_status program_build(strata_handle *h, const st_problem *pr, const
     pl->base.workspace = (size_t)pl->slots * pl->scratch;
     pl->base.run = program_run;
     pl->base.destroy = program_destroy;
-    pl->base.operands = s->noperands;
-    for (int v = 0; v < s->nvars; v++)
-        if (s->operand[v] >= 0)
-            pl->base.bytes += (double)(s->hi[s->operand[v]] - s->lo[s->operand[v]]) *
-                              (s->var[v].input && s->var[v].output ? 2 : 1);
-    pl->base.flops = (double)s->elements;
-    title(pl);
+    st_pw_program_describe(&pl->base, s);
+    if (st_pw_program_extents(&pl->base, s)) {
+        strata_plan_destroy(&pl->base);
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: out of memory for a plan", pr->who);
+    }
     *plan = &pl->base;
     return STRATA_OK;
 }
@@ -294,7 +313,8 @@ static const st_provider program_provider = {"program", ST_OP_POINTWISE, program
 
 int st_pw_program_kernels(int i, strata_kernel_info *info)
 {
-    if (i < 0 || i >= ST_COUNT(program_rows)) return 0;
+    if (i >= ST_COUNT(program_rows)) return st_pw_program_cuda_kernels(i - ST_COUNT(program_rows), info);
+    if (i < 0) return 0;
     const program_row *k = &program_rows[i];
     const bool usable = k->isa == level_isa(st_cpu_get());
     *info = (strata_kernel_info){
@@ -308,9 +328,23 @@ int st_pw_program_kernels(int i, strata_kernel_info *info)
     return 1;
 }
 
-void st_pw_program_init(void) { st_plan_register(&program_provider); }
+void st_pw_program_init(void)
+{
+    st_plan_register(&program_provider);
+    st_pw_program_cuda_init();
+}
 
 /* ---- the call ---- */
+/* Plans of a GPU depend on how operands are aligned (only in how they read), those of the CPU on the threads there are. */
+static int64_t alignment_of(const strata_operand *operands, int n)
+{
+    uintptr_t bits = 16;
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < operands[i].tensor.rank; d++)
+            if (operands[i].tensor.dim[d] > 1) bits |= (uintptr_t)operands[i].tensor.data;
+    return (int64_t)(bits & (~bits + 1));
+}
+
 static strata_status check_operand(strata_handle *h, const char *who, const strata_operand *o)
 {
     const strata_tensor *t = &o->tensor;
@@ -383,7 +417,8 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
         memcpy(k, t->dim, (size_t)t->rank * sizeof *k), k += t->rank;
         memcpy(k, t->stride, (size_t)t->rank * sizeof *k), k += t->rank;
     }
-    key[0] = ST_PW_PROGRAM, key[1] = st_threads(h), key[2] = axes, key[3] = n;
+    key[0] = ST_PW_PROGRAM, key[1] = h->gpu ? alignment_of(operands, n) : st_threads(h), key[2] = axes,
+    key[3] = n;
     const st_problem pr = {ST_OP_POINTWISE, who, key, (size_t)(k - key) * sizeof *k, program};
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);

@@ -4,7 +4,7 @@
 #define ST_POINTWISE_PROGRAM_H
 #include "pointwise/engine.h"
 
-/* The key of a program's plan is a list of words: family, threads, axes, operands, then per operand
+/* The key of a program's plan is a list of words: family, threads (on a GPU: what divides the operands' addresses, up to 16), axes, operands, then per operand
  * type and rank, its name in NAME_WORDS words, dims, strides. */
 enum {
     ST_KEY_HEAD = 4,
@@ -46,4 +46,12 @@ typedef struct st_pw_shape {
 /* Parses and checks; on success s->x is the caller's to free. */
 strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, const char *text,
                                st_pw_shape *s);
+
+/* What every device's plans of a program say: title, operands, work; and the bytes that they touch. */
+void st_pw_program_describe(strata_plan *p, const st_pw_shape *s);
+strata_status st_pw_program_extents(strata_plan *p, const st_pw_shape *s);
+
+/* cuda/program_cuda.c */
+void st_pw_program_cuda_init(void);
+int st_pw_program_cuda_kernels(int i, strata_kernel_info *info);
 #endif

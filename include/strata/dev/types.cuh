@@ -11,6 +11,7 @@
 
 #if defined(__CUDACC__)
 #    define INL static __device__ __forceinline__
+#    define METHOD __device__ __forceinline__ /* a member function */
 typedef signed char i8;
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -27,6 +28,8 @@ INL double f64_of_bits(u64 v) { return __longlong_as_double((i64)v); }
 #    include <stdint.h>
 #    include <string.h>
 #    define INL static inline __attribute__((always_inline, unused))
+#    define METHOD inline __attribute__((always_inline))
+#    define __align__(n) __attribute__((aligned(n)))
 typedef int8_t i8;
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -220,7 +223,7 @@ INL i8 cvt_i8_f64(double v) { return (i8)between_i32(cvt_i32_f64(v), -128, 127);
 INL u8 cvt_u8_f32(float v) { return (u8)between_i32(cvt_i32_f32(v), 0, 255); }
 INL u8 cvt_u8_f64(double v) { return (u8)between_i32(cvt_i32_f64(v), 0, 255); }
 
-#if defined(__cplusplus) && defined(__CUDACC__)
+#if defined(__cplusplus)
 /* ---- by type --------------------------------------------------------------------------------------------------------------- */
 INL float to_f32(float v) { return v; }
 INL float to_f32(double v) { return (float)v; }
@@ -242,21 +245,21 @@ INL i32 to_i32(u8 v) { return v; }
 INL i32 to_i32(i32 v) { return v; }
 
 template <class T> struct strata_dev_store;
-#    define STRATA_DEV_STORE(T, OF_F32, OF_F64)                                     \
-        template <> struct strata_dev_store<T> {                                    \
-            static __device__ __forceinline__ T of(float v)                         \
-            {                                                                       \
-                T r;                                                                \
-                OF_F32;                                                             \
-                return r;                                                           \
-            }                                                                       \
-            static __device__ __forceinline__ T of(double v)                        \
-            {                                                                       \
-                T r;                                                                \
-                OF_F64;                                                             \
-                return r;                                                           \
-            }                                                                       \
-            static __device__ __forceinline__ T of(i32 v) { return of((double)v); } \
+#    define STRATA_DEV_STORE(T, OF_F32, OF_F64)                 \
+        template <> struct strata_dev_store<T> {                \
+            static METHOD T of(float v)                         \
+            {                                                   \
+                T r;                                            \
+                OF_F32;                                         \
+                return r;                                       \
+            }                                                   \
+            static METHOD T of(double v)                        \
+            {                                                   \
+                T r;                                            \
+                OF_F64;                                         \
+                return r;                                       \
+            }                                                   \
+            static METHOD T of(i32 v) { return of((double)v); } \
         };
 STRATA_DEV_STORE(f64, r = (double)v, r = v)
 STRATA_DEV_STORE(f32, r = v, r = (float)v)
@@ -278,7 +281,8 @@ template <class T> INL T from(i32 v) { return strata_dev_store<T>::of(v); }
 /* N elements that stand together, aligned to the whole (at most 16 bytes at a time) */
 template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) lanes { T e[N]; };
 
-/* Two f32 to a pair of 16-bit floats in one word, lo in the low half. */
+/* Two f32 to a pair of smaller floats in one word, lo in the low half. */
+#    if defined(__CUDACC__)
 INL u32 pack_bf16(float lo, float hi)
 {
     u32 r;
@@ -291,6 +295,10 @@ INL u32 pack_f16(float lo, float hi)
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
     return r;
 }
+#    else
+INL u32 pack_bf16(float lo, float hi) { return cvt_bf16_f32(lo) | (u32)cvt_bf16_f32(hi) << 16; }
+INL u32 pack_f16(float lo, float hi) { return cvt_f16_f32(lo) | (u32)cvt_f16_f32(hi) << 16; }
+#    endif
 #    if defined(STRATA_DEV_F8)
 INL u16 pack_e4m3(float lo, float hi)
 {
@@ -309,10 +317,12 @@ INL u16 pack_e4m3(float lo, float hi) { return (u16)(cvt_e4m3_f32(lo) | (u16)cvt
 INL u16 pack_e5m2(float lo, float hi) { return (u16)(cvt_e5m2_f32(lo) | (u16)cvt_e5m2_f32(hi) << 8); }
 #    endif
 
+#    if defined(__CUDACC__)
 /* 16 bytes, 16-byte aligned; _stream: read or written once, not to be kept in the caches */
 INL uint4 load16(const void *p) { return *(const uint4 *)p; }
 INL uint4 load16_stream(const void *p) { return __ldcs((const uint4 *)p); }
 INL void store16(void *p, uint4 v) { *(uint4 *)p = v; }
 INL void store16_stream(void *p, uint4 v) { __stcs((uint4 *)p, v); }
+#    endif
 #endif
 #endif

@@ -10,23 +10,23 @@ extern "C" __global__ void __launch_bounds__(32 * TALL) program_cols(const args 
     const bool active = l < P.lines();
     const length len = P.len();
     P.line(active ? l : P.lines() - 1);
-#define PASS(p)                                                                                          \
-    {                                                                                                    \
-        __shared__ tot##p place##p[TALL][32];                                                            \
-        tot##p t;                                                                                        \
-        t.clear();                                                                                       \
-        for (idx at = threadIdx.y; at - threadIdx.y < n; at += TALL * SLOTS) {                           \
-            acc##p a;                                                                                    \
-            a.clear();                                                                                   \
-            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * TALL);               \
-            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * TALL, a);             \
-            t.take(a);                                                                                   \
-        }                                                                                                \
-        place##p[threadIdx.y][threadIdx.x] = t;                                                          \
-        __syncthreads();                                                                                 \
-        t = place##p[0][threadIdx.x];                                                                    \
-        _Pragma("unroll") for (int i = 1; i < TALL; i++) t.merge(place##p[i][threadIdx.x]);              \
-        P.line##p(t, len);                                                                               \
+#define PASS(p)                                                                              \
+    {                                                                                        \
+        __shared__ tot##p place##p[TALL][32];                                                \
+        tot##p t;                                                                            \
+        t.clear();                                                                           \
+        for (idx at = threadIdx.y; at - threadIdx.y < n; at += TALL * SLOTS) {               \
+            acc##p a;                                                                        \
+            a.clear();                                                                       \
+            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * TALL);   \
+            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * TALL, a); \
+            t.take(a);                                                                       \
+        }                                                                                    \
+        place##p[threadIdx.y][threadIdx.x] = t;                                              \
+        __syncthreads();                                                                     \
+        t = place##p[0][threadIdx.x];                                                        \
+        _Pragma("unroll") for (int i = 1; i < TALL; i++) t.merge(place##p[i][threadIdx.x]);  \
+        P.line##p(t, len);                                                                   \
     }
     EACH_PASS(PASS)
     if (!active) return;

@@ -5,28 +5,34 @@
 #define STRATA_POINTWISE_LANES_CUH
 #include "pointwise_reduce.cuh"
 
-INL void value_of(float &r, float v) { r = v; }
-INL void value_of(double &r, float v) { r = (double)v; }
 template <class T> INL void read_as(float &r, T v) { r = to_f32(v); }
 template <class T> INL void read_as(double &r, T v) { r = to_f64(v); }
+
+/* a number in memory, or one that came with the launch */
+template <class R, class T> INL R scalar(const T *p, i64 value)
+{
+    R r = (R)f64_of_bits((u64)value);
+    if (p) read_as(r, *p);
+    return r;
+}
 
 /* BYTES of memory as words; aligned to BYTES or 16. HINT: not to be kept in the caches. */
 template <int BYTES, bool HINT> struct words {
     u32 q[(BYTES + 3) / 4];
     METHOD void load(const void *p)
     {
-        if (BYTES >= 16) {
+        if constexpr (BYTES >= 16) {
 #pragma unroll
             for (int i = 0; i < BYTES / 16; i++) {
                 const uint4 v = HINT ? __ldcs((const uint4 *)p + i) : ((const uint4 *)p)[i];
                 q[4 * i] = v.x, q[4 * i + 1] = v.y, q[4 * i + 2] = v.z, q[4 * i + 3] = v.w;
             }
-        } else if (BYTES == 8) {
+        } else if constexpr (BYTES == 8) {
             const uint2 v = *(const uint2 *)p;
-            q[0] = v.x, q[BYTES == 8] = v.y;
-        } else if (BYTES == 4) {
+            q[0] = v.x, q[1] = v.y;
+        } else if constexpr (BYTES == 4) {
             q[0] = *(const u32 *)p;
-        } else if (BYTES == 2) {
+        } else if constexpr (BYTES == 2) {
             q[0] = *(const u16 *)p;
         } else {
             q[0] = *(const u8 *)p;
@@ -34,7 +40,7 @@ template <int BYTES, bool HINT> struct words {
     }
     METHOD void store(void *p) const
     {
-        if (BYTES >= 16) {
+        if constexpr (BYTES >= 16) {
 #pragma unroll
             for (int i = 0; i < BYTES / 16; i++) {
                 const uint4 v = make_uint4(q[4 * i], q[4 * i + 1], q[4 * i + 2], q[4 * i + 3]);
@@ -43,11 +49,11 @@ template <int BYTES, bool HINT> struct words {
                 else
                     ((uint4 *)p)[i] = v;
             }
-        } else if (BYTES == 8) {
-            *(uint2 *)p = make_uint2(q[0], q[BYTES == 8]);
-        } else if (BYTES == 4) {
+        } else if constexpr (BYTES == 8) {
+            *(uint2 *)p = make_uint2(q[0], q[1]);
+        } else if constexpr (BYTES == 4) {
             *(u32 *)p = q[0];
-        } else if (BYTES == 2) {
+        } else if constexpr (BYTES == 2) {
             *(u16 *)p = (u16)q[0];
         } else {
             *(u8 *)p = (u8)q[0];
@@ -70,12 +76,18 @@ template <> struct in_words<i32> {
     static METHOD i32 get(const u32 *q, int i) { return (i32)q[i]; }
 };
 template <> struct in_words<bf16> {
-    static METHOD f32 get(const u32 *q, int i) { return f32_of_bits(i & 1 ? q[i / 2] & 0xffff0000u : q[i / 2] << 16); }
+    static METHOD f32 get(const u32 *q, int i)
+    {
+        return f32_of_bits(i & 1 ? q[i / 2] & 0xffff0000u : q[i / 2] << 16);
+    }
 };
 template <> struct in_words<f16> {
-    static METHOD f32 get(const u32 *q, int i) { return cvt_f32_f16((u16)(i & 1 ? q[i / 2] >> 16 : q[i / 2])); }
+    static METHOD f32 get(const u32 *q, int i)
+    {
+        return cvt_f32_f16((u16)(i & 1 ? q[i / 2] >> 16 : q[i / 2]));
+    }
 };
-#define BYTE(q, i) ((u8)((q)[(i) / 4] >> 8 * ((i) & 3)))
+#define BYTE(q, i) ((u8)((q)[(i) / 4] >> 8 * ((i)&3)))
 template <> struct in_words<e4m3> {
     static METHOD f32 get(const u32 *q, int i) { return cvt_f32_e4m3(BYTE(q, i)); }
 };
@@ -140,25 +152,28 @@ INL u32 pair_of(f16, float a, float b) { return pack_f16(a, b); }
 INL u32 pair_of(bf16, float a, float b) { return pack_bf16(a, b); }
 INL u32 pair_of(e4m3, float a, float b) { return pack_e4m3(a, b); }
 INL u32 pair_of(e5m2, float a, float b) { return pack_e5m2(a, b); }
-template <class T, class R> INL u32 pair_of(T, R a, R b) { return bits_of(from<T>(a)) | bits_of(from<T>(b)) << 8 * sizeof(T); }
+template <class T, class R> INL u32 pair_of(T, R a, R b)
+{
+    return bits_of(from<T>(a)) | bits_of(from<T>(b)) << 8 * sizeof(T);
+}
 
 template <class T, int N, bool HINT, class R> INL void put_wide(T *p, const R *v)
 {
     words<sizeof(T) * N, HINT> w;
-    if (sizeof(T) == 8) {
+    if constexpr (sizeof(T) == 8) {
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const T e = from<T>(v[i]);
             const u64 b = *(const u64 *)&e;
             w.q[2 * i] = (u32)b, w.q[2 * i + 1] = (u32)(b >> 32);
         }
-    } else if (sizeof(T) == 4) {
+    } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const T e = from<T>(v[i]);
             w.q[i] = *(const u32 *)&e;
         }
-    } else if (N == 1) {
+    } else if constexpr (N == 1) {
         p[0] = from<T>(v[0]);
         return;
     } else {
@@ -168,7 +183,8 @@ template <class T, int N, bool HINT, class R> INL void put_wide(T *p, const R *v
         for (int i = 0; i < N / PER; i++) {
             u32 b = 0;
 #pragma unroll
-            for (int j = 0; j < PER; j += 2) b |= pair_of(none, v[i * PER + j], v[i * PER + (j + 1 < N ? j + 1 : j)]) << 8 * sizeof(T) * j;
+            for (int j = 0; j < PER; j += 2)
+                b |= pair_of(none, v[i * PER + j], v[i * PER + (j + 1 < N ? j + 1 : j)]) << 8 * sizeof(T) * j;
             w.q[i] = b;
         }
     }

@@ -4,7 +4,6 @@
 #ifndef STRATA_POINTWISE_REDUCE_CUH
 #define STRATA_POINTWISE_REDUCE_CUH
 #include "math.cuh"
-#define METHOD __device__ __forceinline__
 
 /* how many elements, and 1 / that */
 struct length {
@@ -25,14 +24,9 @@ INL float max_of(float a, float b) { return st_max_f32(a, b); }
 INL double max_of(double a, double b) { return st_max_f64(a, b); }
 INL float min_of(float a, float b) { return st_min_f32(a, b); }
 INL double min_of(double a, double b) { return st_min_f64(a, b); }
-template <class R> INL R infinite(bool negative);
-template <> INL float infinite<float>(bool negative)
+template <class R> INL R infinite(bool negative)
 {
-    return f32_of_bits(negative ? 0xff800000u : 0x7f800000u);
-}
-template <> INL double infinite<double>(bool negative)
-{
-    return f64_of_bits(negative ? 0xfff0000000000000ull : 0x7ff0000000000000ull);
+    return (R)f32_of_bits(negative ? 0xff800000u : 0x7f800000u);
 }
 
 template <class R> struct acc_sum {

@@ -19,16 +19,18 @@ template <class S> INL void over_cluster(S &t, S *all, u32 rank)
 {
     if (threadIdx.x < CLUSTER) {
         u32 to;
-        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(&all[rank])), "r"(threadIdx.x));
+        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                     : "=r"(to)
+                     : "r"(shared_address(&all[rank])), "r"(threadIdx.x));
         const u32 *a = (const u32 *)&t;
-#pragma unroll
+#    pragma unroll
         for (int i = 0; i < (int)(sizeof(S) / 4); i++)
             asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + 4 * i), "r"(a[i]) : "memory");
     }
     cluster_arrive();
     cluster_wait();
     t = all[0];
-#pragma unroll
+#    pragma unroll
     for (int i = 1; i < CLUSTER; i++) t.merge(all[i]);
 }
 #endif
@@ -47,15 +49,15 @@ extern "C" __global__ void BOUNDS program_rows(const args A)
     const idx e0 = ((idx)rank * (SLOTS * GROUP) + lane) * W;
     cluster_arrive(); /* nobody writes to a block that has not begun */
     bool begun = false;
-#    define JOIN(p)                                    \
+#    define JOIN(p)                                      \
         __shared__ tot##p place##p[32], all##p[CLUSTER]; \
-        over_block<GROUP>(t, place##p);                \
-        if (!begun) cluster_wait();                    \
-        begun = true;                                  \
+        over_block<GROUP>(t, place##p);                  \
+        if (!begun) cluster_wait();                      \
+        begun = true;                                    \
         over_cluster(t, all##p, rank);
 #elif GROUP > 32
     const idx e0 = (idx)lane * W;
-#    define JOIN(p)                   \
+#    define JOIN(p)                     \
         __shared__ tot##p place##p[32]; \
         over_block<GROUP>(t, place##p);
 #else
@@ -70,26 +72,25 @@ extern "C" __global__ void BOUNDS program_rows(const args A)
     const idx at = e0;
 #    define EACH_SLOTS
 #endif
-#define PASS(p)                                                                                   \
-    {                                                                                             \
-        tot##p t;                                                                                 \
-        t.clear();                                                                                \
-        EACH_SLOTS                                                                                \
-        {                                                                                         \
-            acc##p a;                                                                             \
-            a.clear();                                                                            \
-            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * (GROUP * W)); \
+#define PASS(p)                                                                                     \
+    {                                                                                               \
+        tot##p t;                                                                                   \
+        t.clear();                                                                                  \
+        EACH_SLOTS                                                                                  \
+        {                                                                                           \
+            acc##p a;                                                                               \
+            a.clear();                                                                              \
+            _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * (GROUP * W));   \
             _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * (GROUP * W), a); \
-            t.take(a);                                                                            \
-        }                                                                                         \
-        JOIN(p)                                                                                   \
-        P.line##p(t, len);                                                                        \
+            t.take(a);                                                                              \
+        }                                                                                           \
+        JOIN(p)                                                                                     \
+        P.line##p(t, len);                                                                          \
     }
     EACH_PASS(PASS)
 
 #if STORES
-    if (active)
-        EACH_SLOTS
+    if (active) EACH_SLOTS
         {
 #    pragma unroll
             for (int k = 0; k < SLOTS; k++) P.load_last(k, at + k * (GROUP * W));

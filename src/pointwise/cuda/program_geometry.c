@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_geometry.c - which loops are a line's elements, how wide slots are, and which kernel goes over a program how. Sums depend on what is decided here, so it depends on
+ * the problem and the device's model alone; an operand's alignment only says how a slot is read.
+ *
+ * A thread keeps about 16 numbers of a line (32 for one operand) and a block 1024 threads an SM, 64 registers each: a line stays on chip up to 16384 elements
+ * a block and 65536 a cluster of eight. Loads that are in flight at once hide memory: 64 bytes a thread and more. */
+#include "pointwise/cuda/program_cuda.h"
+#include <string.h>
+
+enum { MAP_THREADS = 256, SPLIT_THREADS = 256, LANE_THREADS = 128, CLUSTER_THREADS = 512, CLUSTER_MAX = 8 };
+
+static void keep(st_pw_loop *to, int *n, const st_pw_loop *from)
+{
+    if (from->len != 1) to[(*n)++] = *from;
+}
+
+static void split_loops(st_pw_cuda *c)
+{
+    const st_pw_shape *s = c->s;
+    const bool map = s->mode == ST_PW_MAP;
+    for (int i = 0; i < s->nouter; i++) keep(map ? c->e : c->l, map ? &c->ne : &c->nl, &s->outer[i]);
+    switch (s->mode) {
+    case ST_PW_ROWS:
+        keep(c->l, &c->nl, &s->row);
+        if (!s->pack) keep(c->e, &c->ne, &s->col);
+        for (int i = 0; i < s->npacked && s->pack; i++) keep(c->e, &c->ne, &s->packed[i]);
+        break;
+    case ST_PW_COLS:
+        keep(c->l, &c->nl, &s->col);
+        keep(c->e, &c->ne, &s->row);
+        break;
+    default: keep(c->e, &c->ne, &s->row); keep(c->e, &c->ne, &s->col);
+    }
+    c->n = c->lines = 1;
+    for (int i = 0; i < c->ne; i++) c->n *= c->e[i].len;
+    for (int i = 0; i < c->nl; i++) c->lines *= c->l[i].len;
+}
+
+static int size_of(const st_pw_cuda *c, int v)
+{
+    return (int)strata_type_bits((strata_type)c->s->type[v]) / 8;
+}
+
+static bool along(const st_pw_cuda *c, int dim)
+{
+    for (int d = 0; d < c->ne; d++)
+        if (c->e[d].dim == dim) return true;
+    return false;
+}
+
+static void classify(st_pw_cuda *c)
+{
+    const st_pw_shape *s = c->s;
+    bool element[ST_EXPR_VARS] = {false};
+    for (int v = 0; v < s->nvars; v++) {
+        const int o = s->operand[v];
+        if (o < 0) {
+            element[v] = along(c, s->position[v]);
+            continue;
+        }
+        for (int d = 0; d < c->ne; d++) element[v] |= c->e[d].step[v] != 0;
+        if (s->hi[o] <= s->lo[o]) element[v] = true; /* has no number to read once a line */
+        c->by_value[v] = s->hi[o] - s->lo[o] == size_of(c, v) && !s->var[v].output;
+    }
+    memcpy(c->element, element, sizeof element);
+    st_expr_cuda_analyse(s->x, element, along(c, s->rank - 2), along(c, s->rank - 1), &c->p);
+    for (int v = 0; v < s->nvars; v++) {
+        if (!s->var[v].output) continue;
+        c->stores |= element[v];
+        c->line_stores |= !element[v];
+    }
+    c->total_bytes = 16 * (c->p.widest ? c->p.widest : 1);
+}
+
+/* the widest slot of at most 16 bytes of the smallest type, no more than eight elements, that divides the innermost loop; 1 where nobody would read it at once */
+static int slot_width(const st_pw_cuda *c)
+{
+    const st_pw_shape *s = c->s;
+    int size = 8;
+    bool unit = false;
+    if (c->ne == 0) return 1;
+    for (int v = 0; v < s->nvars; v++) {
+        if (s->operand[v] < 0 || !c->element[v] || c->e[c->ne - 1].step[v] != 1) continue;
+        unit = true;
+        if (size_of(c, v) < size) size = size_of(c, v);
+    }
+    if (!unit) return 1;
+    int w = s->f64 ? 2 : 16 / size > 8 ? 8 : 16 / size;
+    while (w > 1 && c->e[c->ne - 1].len % w) w /= 2;
+    return w;
+}
+
+static void find_wide(st_pw_cuda *c, int alignment)
+{
+    const st_pw_shape *s = c->s;
+    for (int v = 0; v < s->nvars; v++) {
+        if (s->operand[v] < 0 || !c->element[v] || c->ne == 0) continue;
+        const int64_t bytes = (int64_t)c->width * size_of(c, v), unit = bytes < 16 ? bytes : 16;
+        bool wide = c->e[c->ne - 1].step[v] == 1;
+        if (c->width > 1) {
+            wide &= alignment % unit == 0;
+            for (int d = 0; d < c->ne - 1; d++) wide &= c->e[d].step[v] * size_of(c, v) % unit == 0;
+            for (int d = 0; d < c->nl; d++) wide &= c->l[d].step[v] * size_of(c, v) % unit == 0;
+        }
+        c->wide[v] = wide;
+    }
+}
+
+static int power_above(int64_t n, int most)
+{
+    int p = 1;
+    while (p < n && p < most) p *= 2;
+    return p;
+}
+
+/* operands that passes (or a map) read */
+static int operands_read(const st_pw_cuda *c)
+{
+    int n = 0;
+    for (int v = 0; v < c->s->nvars; v++) {
+        if (c->s->operand[v] < 0 || !c->element[v]) continue;
+        bool read = c->p.passes == 0 && st_expr_cuda_reads(&c->p, 0, v);
+        for (int q = 0; q < c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
+        n += read;
+    }
+    return n;
+}
+
+static void go_map(st_pw_cuda *c, const st_pw_device *d)
+{
+    const int n = operands_read(c);
+    c->way = ST_PW_WAY_MAP;
+    c->threads = MAP_THREADS;
+    c->slots = n <= 2 ? 4 : n <= 4 ? 2 : 1;
+    if (c->width == 1 && n <= 2) c->slots = 8;
+    while (c->slots > 1 && st_ceil_div(c->n, (int64_t)c->threads * c->slots * c->width) < 2 * d->sms)
+        c->slots /= 2;
+}
+
+/* a line in rows on chip, false where it is too long */
+static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
+{
+    const int64_t slots = st_ceil_div(c->n, c->width);
+    const int read = operands_read(c);
+    int most = (read <= 2 ? 16 : read <= 4 ? 8 : 4) / (c->s->f64 ? 2 : 1); /* elements of a thread */
+    if (most < c->width) most = c->width;
+    c->way = ST_PW_WAY_ROWS;
+    c->cluster = 1;
+    c->group = power_above(slots, 32);
+    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
+    if ((int64_t)c->slots * c->width <= 2 * most) {
+        c->threads = LANE_THREADS;
+        if (c->slots < 1) c->slots = 1;
+        return true;
+    }
+    for (c->group = 64; c->group < 1024 && st_ceil_div(slots, c->group) * c->width > most;) c->group *= 2;
+    if (c->group < 128) c->group = 128;
+    c->threads = c->group;
+    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
+    c->blocks = read <= 2 && c->threads < 1024 ? 1024 / c->threads : 0;
+    if ((int64_t)c->slots * c->width <= most) return true;
+    if (d->cc >= 90) {
+        c->threads = c->group = CLUSTER_THREADS;
+        c->blocks = read <= 2 ? 1024 / c->threads : 0;
+        for (c->cluster = 2; c->cluster <= CLUSTER_MAX; c->cluster *= 2) {
+            c->slots = (int)st_min64(st_ceil_div(slots, (int64_t)c->group * c->cluster), 1 << 20);
+            if ((int64_t)c->slots * c->width <= most) return true;
+        }
+        c->cluster = 1;
+    }
+    c->threads = c->group = 1024;
+    c->blocks = 0;
+    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
+    return (int64_t)c->slots * c->width <= 2 * most && read <= 1 && !c->s->f64;
+}
+
+static void go_stream(st_pw_cuda *c)
+{
+    c->way = ST_PW_WAY_ROWS;
+    c->stream = true;
+    c->cluster = 1;
+    c->threads = c->group = 512;
+    c->blocks = 0;
+    c->slots = c->width >= 4 ? 2 : 4;
+}
+
+bool st_pw_cuda_relax(st_pw_cuda *c)
+{
+    if (c->blocks) {
+        c->blocks = 0;
+    } else if (c->way == ST_PW_WAY_ROWS && !c->stream && c->threads >= 512) {
+        go_stream(c);
+        c->hint = false;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void go_cols(st_pw_cuda *c)
+{
+    c->way = ST_PW_WAY_COLS;
+    c->tall = power_above(c->n, 8);
+    c->threads = 32 * c->tall;
+    c->slots = power_above(st_ceil_div(c->n, c->tall), 8);
+    if (operands_read(c) > 2 && c->slots > 4) c->slots = 4;
+}
+
+/* after go_cols or a row's: parts enough to fill the device */
+static void go_split(st_pw_cuda *c, const st_pw_device *d)
+{
+    int64_t span, tiles;
+    if (c->way == ST_PW_WAY_COLS) {
+        span = (int64_t)c->tall * c->slots;
+        tiles = st_ceil_div(c->lines, 32);
+    } else {
+        c->threads = SPLIT_THREADS;
+        c->slots = operands_read(c) <= 2 ? 4 : 2;
+        c->tall = 0;
+        span = (int64_t)c->threads * c->slots * c->width;
+        tiles = c->lines;
+    }
+    c->way = ST_PW_WAY_SPLIT;
+    c->stream = false;
+    c->blocks = 0;
+    c->cluster = c->group = 1;
+    const int64_t want =
+        st_max64(1, st_min64(st_ceil_div(c->n, span), st_ceil_div(8 * (int64_t)d->sms, st_max64(1, tiles))));
+    c->chunk = st_ceil_div(st_ceil_div(c->n, want), span) * span;
+    c->parts = st_ceil_div(c->n, c->chunk);
+}
+
+void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d, int alignment, bool split)
+{
+    memset(c, 0, sizeof *c);
+    c->s = s;
+    c->parts = c->chunk = c->group = c->cluster = 1;
+    split_loops(c);
+    classify(c);
+    const int64_t edge = INT32_MAX - (1 << 24);
+    c->big = c->n > edge || c->lines > edge;
+    c->width = s->mode == ST_PW_COLS ? 1 : slot_width(c);
+    if (!s->reduces) {
+        go_map(c, d);
+    } else if (s->mode == ST_PW_COLS) {
+        go_cols(c);
+        if (split && st_ceil_div(c->lines, 32) < 2 * d->sms && c->n > 4 * c->tall * c->slots) go_split(c, d);
+    } else {
+        const bool fits = go_rows(c, d);
+        const bool few = fits ? c->n > 32768 && c->lines < d->sms / 16 : c->lines < 2 * d->sms;
+        if (split && few)
+            go_split(c, d);
+        else if (!fits)
+            go_stream(c);
+    }
+    double bytes = 0;
+    for (int o = 0; o < s->noperands; o++) bytes += (double)(s->hi[o] - s->lo[o]);
+    c->hint =
+        bytes > (double)d->l2 / 2 && (c->way == ST_PW_WAY_MAP || (c->way == ST_PW_WAY_ROWS && !c->stream));
+    find_wide(c, alignment);
+}
+
+int64_t st_pw_cuda_blocks(const st_pw_cuda *c, bool whole)
+{
+    switch (c->way) {
+    case ST_PW_WAY_MAP: return st_ceil_div(c->n, (int64_t)c->threads * c->slots * c->width);
+    case ST_PW_WAY_ROWS:
+        return c->group < c->threads ? st_ceil_div(c->lines, c->threads / c->group) : c->lines * c->cluster;
+    case ST_PW_WAY_COLS: return st_ceil_div(c->lines, 32);
+    default: return (c->tall ? st_ceil_div(c->lines, 32) : c->lines) * (whole ? c->parts : 1);
+    }
+}
