@@ -119,12 +119,14 @@ static const char *asked_by(const st_loader *l, const st_object *o)
 }
 
 /* other copies of the same name, which this choice hides: the first of another file */
-static const st_copy *hidden_copy(const st_machine *m, const st_object *o)
+static const st_copy *hidden_copy(const st_for *f, const st_object *o)
 {
+    const st_machine *m = &f->d->m;
+    bool python = strcmp(f->kind, "python") == 0; /* other programs do not know of wheels */
     for (int i = 0; i < m->copy_count; i++) {
         const st_copy *c = &m->copies[i];
-        if (!c->broken && !c->damaged && !c->narrow && c->route != ROUTE_STUB && !strcmp(c->name, o->name) &&
-            strcmp(c->real, o->real))
+        if (!c->broken && !c->damaged && !c->narrow && c->route != ROUTE_STUB &&
+            (python || c->route < ROUTE_WHEEL) && !strcmp(c->name, o->name) && strcmp(c->real, o->real))
             return c;
     }
     return NULL;
@@ -150,7 +152,7 @@ static void print_group(const st_for *f, const st_group *g, FILE *out)
         fprintf(out, "  %-34s %-12s %s\n", o->name, o->copy.version[0] ? o->copy.version : "?", o->real);
         fprintf(out, "  %-34s %s%s%s%s%s\n", "", o->how, by ? ", for " : "", by ? by : "",
                 o->later ? ", while it runs" : "", o->deleted ? ", file replaced since" : "");
-        const st_copy *c = f->other ? NULL : hidden_copy(&f->d->m, o);
+        const st_copy *c = f->other ? NULL : hidden_copy(f, o);
         if (c)
             fprintf(out, "  %-34s not: %s %s (%s)\n", "", c->version[0] ? c->version : "?", c->real,
                     st_route_names[c->route]);
@@ -206,7 +208,7 @@ static int print_json(const st_for *f, FILE *out)
         for (int i = 0; i < l->count; i++) {
             const st_object *o = &l->o[i];
             if (!shown(o)) continue;
-            const st_copy *c = o->missing || f->other ? NULL : hidden_copy(&f->d->m, o);
+            const st_copy *c = o->missing || f->other ? NULL : hidden_copy(f, o);
             st_json_open(&j, NULL, '{');
             st_json_string(&j, "name", o->name);
             st_json_bool(&j, "missing", o->missing);

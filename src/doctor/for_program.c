@@ -59,7 +59,7 @@ static void known_names(st_loader *l, int at)
             const char *since = st_table_get(t, i, "since");
             if (atoi(st_table_get(t, i, "major")) != atoi(so + 4) ||
                 strcmp(st_table_get(t, i, "role"), "sub-library") || strstr(since, "or earlier") ||
-                (c->version[0] && st_version_cmp(c->version, since) < 0))
+                st_version_cmp(c->version[0] ? c->version : so + 4, since) < 0)
                 continue;
             st_loader_dlopen(l, st_table_get(t, i, "library"), at);
         }
@@ -72,6 +72,26 @@ static void known_names(st_loader *l, int at)
     }
 }
 
+/* cuDNN's shim and libcublas do not state a version; the library of their family in the same directory does */
+static void lend_versions(st_loader *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        st_copy *c = &l->o[i].copy;
+        const char *slash = strrchr(l->o[i].real, '/');
+        bool dnn = strncmp(c->stem, "libcudnn", 8) == 0, blas = strcmp(c->stem, "libcublas") == 0;
+        for (int k = 0; k < l->count && slash && !c->version[0] && (dnn || blas); k++) {
+            const st_object *o = &l->o[k];
+            bool kin = dnn ? !strncmp(o->copy.stem, "libcudnn", 8) : !strcmp(o->copy.stem, "libcublasLt");
+            if (!kin || !o->copy.version[0] ||
+                strncmp(o->real, l->o[i].real, (size_t)(slash - l->o[i].real + 1)) ||
+                strchr(o->real + (slash - l->o[i].real) + 1, '/'))
+                continue;
+            st_put(c->version, sizeof c->version, "%s", o->copy.version);
+            c->version_from = "neighbour";
+        }
+    }
+}
+
 void st_for_later(st_loader *l)
 {
     int scanned = 0;
@@ -79,6 +99,7 @@ void st_for_later(st_loader *l)
         known_names(l, i);
         if (worth_scanning(&l->o[i]) && scanned++ < 64) scan_names(l, i);
     }
+    lend_versions(l);
 }
 
 bool st_for_program(st_for *f, const char *path, char *why, size_t n)
@@ -204,6 +225,7 @@ bool st_for_process(st_for *f, long pid, char *why, size_t n)
     for (char *line = g ? strtok_r(maps, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
         add_mapping(&g->l, line);
     free(maps);
+    if (g) lend_versions(&g->l);
     if (!g) st_put(why, n, "out of memory");
     return g != NULL;
 }

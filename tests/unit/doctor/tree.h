@@ -12,11 +12,11 @@
  *     toolkit VERSION [default]         /usr/local/cuda-X.Y with nvcc, cudart, cublas, nvJitLink
  *     cudnn DIR RELEASE [cache] [-LIB]  all files of a cuDNN 9 release (wheel layout, or with version names and links if cache)
  *     dist SITE NAME VERSION            a package's .dist-info;   torch SITE VERSION CUDA|None
- *     env NAME=VALUE                    /proc/self/environ
+ *     env NAME=VALUE                    /proc/self/environ; a later one of the same name replaces it
  *     uid N                             /proc/self/status
  * the rest is literal:
  *     dir PATH      link PATH TARGET      fifo PATH      file PATH [MODE] then lines "| text"      bytes PATH HEX...
- *     elf PATH SONAME [key=value ...]     keys: needed, runpath, cudnn=9.10.2, nvrtc=13.0, cublas=130100, string=..., blas=all|fortran
+ *     elf PATH SONAME [key=value ...]     keys: needed, rpath, runpath, cudnn=9.10.2, nvrtc=13.0, cublas=130100, string=..., blas=all|fortran
  *     cache SONAME PATH                   a line of /etc/ld.so.cache */
 #ifndef TREE_H
 #define TREE_H
@@ -180,6 +180,7 @@ static inline void elf_option(tree *t, elf_maker *m, const char *soname, const c
     sscanf(value, "%u.%u.%u", &a, &b, &c);
     if (!strcmp(key, "needed")) elf_dynamic(m, DT_NEEDED, elf_string(m, value));
     if (!strcmp(key, "runpath")) elf_dynamic(m, DT_RUNPATH, elf_string(m, value));
+    if (!strcmp(key, "rpath")) elf_dynamic(m, DT_RPATH, elf_string(m, value));
     if (!strcmp(key, "string")) { /* between NULs, as in .rodata */
         m->data[m->data_size++] = 0;
         memcpy(m->data + m->data_size, value, strlen(value) + 1);
@@ -507,7 +508,14 @@ static inline void tree_read(tree *t, const char *name)
         if (!more) break;
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "env ", 4) == 0) {
-            size_t n = strlen(line + 4) + 1;
+            size_t n = strlen(line + 4) + 1, head = strcspn(line + 4, "=") + 1;
+            for (char *e = t->env; e < t->env + t->env_size; e += strlen(e) + 1) /* a later one replaces it */
+                if (strncmp(e, line + 4, head) == 0) {
+                    size_t k = strlen(e) + 1;
+                    memmove(e, e + k, t->env_size - (size_t)(e - t->env) - k);
+                    t->env_size -= k;
+                    break;
+                }
             if (t->env_size + n > sizeof t->env) tree_fail("environment too long", line);
             memcpy(t->env + t->env_size, line + 4, n);
             t->env_size += n;
