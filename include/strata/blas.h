@@ -31,7 +31,8 @@ typedef struct strata_gemm_options {
 /* C := alpha * A B + beta * C.
  * A is m x k, B is k x n, C is m x n, each rank 2 with any strides; or each of rank 3 or more with the same leading (batch)
  * dims, which broadcast for A and B. Transposition is strata_transpose(A).
- * Types: A, B, C all f32, or all f64. Sums run in the type itself.
+ * Types: A, B, C all f32, or all f64. Sums run in the type itself. On CUDA also f16 x f16 and bf16 x bf16 into f32, f16 or bf16, 8-bit floats into these
+ * or into 8-bit floats (sums in f32; u below is that of f32, and C is rounded once more to its type), and i8 or u8 into i32 (modulo 2^32) or f32.
  * beta = 0: C is not read (NaN there does not spread). alpha = 0: A and B are not read. k = 0: C := beta * C. A zero m, n or
  * batch is a legal no-op. NaN and Inf in A and B propagate as IEEE multiplication and addition do.
  * C may not overlap A or B. Error bound: |computed - exact| <= (k + 3) u (|alpha| |A||B| + |beta C|), u the unit round-off.

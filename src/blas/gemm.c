@@ -69,6 +69,34 @@ static strata_status check_batch(strata_handle *h, const char *who, const char *
     return STRATA_OK;
 }
 
+static bool is_f8(int t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
+static bool is_byte(int t) { return t == STRATA_I8 || t == STRATA_U8; }
+static bool is_half(int t) { return t == STRATA_F16 || t == STRATA_BF16; }
+
+/* Products of mixed types that GPUs have kernels for; everywhere: f32 and f64 throughout. */
+static bool types_fit(const strata_handle *h, int a, int b, int c)
+{
+    if (a == b && a == c && (a == STRATA_F32 || a == STRATA_F64)) return true;
+    if (!h->gpu) return false;
+    const bool float_c = c == STRATA_F32 || is_half(c);
+    return (is_half(a) && b == a && float_c) || (is_f8(a) && is_f8(b) && (float_c || is_f8(c))) ||
+           (is_byte(a) && is_byte(b) && (c == STRATA_I32 || c == STRATA_F32));
+}
+
+static strata_status check_types(strata_handle *h, const char *who, const strata_tensor *A,
+                                 const strata_tensor *B, const strata_tensor *C)
+{
+    if (types_fit(h, (int)A->type, (int)B->type, (int)C->type)) return STRATA_OK;
+    return st_fail(
+        &h->err, STRATA_ERROR_TYPE,
+        "%s: A is %s, B is %s and C is %s; supported are f32 x f32 into f32 and f64 x f64 into f64%s", who,
+        strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
+        strata_type_name((strata_type)C->type),
+        h->gpu ? ", f16 x f16 and bf16 x bf16 into f32, f16 or bf16, 8-bit floats into these or 8-bit "
+                 "floats, and i8 or u8 into i32 or f32"
+               : "");
+}
+
 static strata_status check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
                            const strata_tensor *C, const strata_gemm_options *o, bool addresses)
 {
@@ -83,12 +111,10 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
         return s;
     const strata_tensor *t[] = {A, B};
     const char *name[] = {"A", "B"};
-    if (A->type != B->type || A->type != C->type || (A->type != STRATA_F32 && A->type != STRATA_F64))
-        return st_fail(
-            e, STRATA_ERROR_TYPE,
-            "%s: A is %s, B is %s and C is %s; supported are f32 x f32 into f32 and f64 x f64 into f64", who,
-            strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
-            strata_type_name((strata_type)C->type));
+    if ((unsigned)o->math > STRATA_MATH_FAST_ACCUM)
+        return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the math mode %d is none of strata_math", who,
+                       (int)o->math);
+    if ((s = check_types(h, who, A, B, C))) return s;
     if ((s = check_dims(h, who, A, B, C)) || (s = check_batch(h, who, "A", A, C)) ||
         (s = check_batch(h, who, "B", B, C)))
         return s;
@@ -279,6 +305,7 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
     describe(A, B, C, &c);
+    if (h->gpu) c.math = o->math; /* the CPU's arithmetic is exact whatever is allowed */
     if (o->epilogue && (s = add_epilogue(h, who, A, B, C, o, !plan, &c, data))) return s;
     if (!o->epilogue && o->operands && o->operands[0].name)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,

@@ -270,8 +270,10 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     double items = (double)st_axes_len(&c->batch);
     p->base.operands = 3 + (int)c->epi_operands;
     p->base.flops = 2 * m * n * k * items;
-    double es = (double)strata_type_bits((strata_type)c->tc) / 8;
-    p->base.bytes = (m * k + k * n + 2 * m * n) * items * es;
+    p->base.bytes = (m * k * (double)strata_type_bits((strata_type)c->ta) +
+                     k * n * (double)strata_type_bits((strata_type)c->tb) +
+                     2 * m * n * (double)strata_type_bits((strata_type)c->tc)) /
+                    8 * items;
     write_title(&p->base, c);
     p->base.extent = extents(c, p->expr);
     *plan = p;

@@ -179,7 +179,7 @@ template <class T> struct is_i32 {
 template <> struct is_i32<i32> {
     static const bool yes = true;
 };
-#define GROUPS (MT * BN > 256 || CW < 64 ? 2 : 4) /* of 8 columns whose C is read at once */
+#define GROUPS (MT * BN > 256 || CW < 64 || BN % 32 ? 2 : 4) /* of 8 columns whose C is read at once */
 /* alpha, beta and the epilogue on the groups j0 .. j0 + GROUPS - 1 of 8 columns; row, col: those of d[0] */
 INL void finish(acc_t *d, int j0, const gemm_args &p, int row, int col, int g EPI_FORMAL)
 {

@@ -203,8 +203,10 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "splits k of one batch axis, not of %d", (int)p->batch.count);
         return false;
     }
-    if (row->tma_store && (c->unaligned || q->ldc * q->cs % 16 || q->cg * q->cs % 16 || q->cg < 0)) {
-        snprintf(why, n, "stores C by TMA: rows and address must be multiples of 16 bytes");
+    /* TMA stores whole 16 bytes: it would write past the end of a row that has no multiple of them */
+    if (row->tma_store &&
+        (c->unaligned || q->N * q->cs % 16 || q->ldc * q->cs % 16 || q->cg * q->cs % 16 || q->cg < 0)) {
+        snprintf(why, n, "stores C by TMA: its address, columns and pitch must be multiples of 16 bytes");
         return false;
     }
     q->us = predict(q, gpu);
