@@ -322,13 +322,12 @@ static cost padtaps_cost(const st_contract *c, const st_conv_kernel *k, double r
 
 static cost depthwise_cost(const st_contract *c, const st_conv_kernel *k, double rate)
 {
-    if (c->n.count) return (cost){0, 0, "a group has more than one filter"};
-    if (c->batch.count != 1 || c->batch.ax[0].a != 1 || c->batch.ax[0].c != 1)
-        return (cost){0, 0, "channels do not lie innermost, one a group"};
-    if (st_axes_len(&c->k) > 256) return (cost){0, 0, "more than 256 taps"};
-    const double G = (double)c->batch.ax[0].len, M = (double)st_axes_len(&c->m),
+    int64_t axis;
+    const char *why = st_win_depthwise_fits(c, k, &axis);
+    if (why) return (cost){0, 0, why};
+    const double lanes = (double)(c->batch.ax[0].len * st_axes_len(&c->n)), M = (double)st_axes_len(&c->m),
                  K = (double)st_axes_len(&c->k);
-    return (cost){2 * G * M * K / lanes_used(c->batch.ax[0].len, k->vl) / (rate * 0.35) + M * 0.02, 0, NULL};
+    return (cost){2 * lanes * M * K / lanes_used((int64_t)lanes, k->vl) / (rate * 0.35) + M * 0.02, 0, NULL};
 }
 
 static const char *const form_provider[] = {"conv_direct",    "conv_taps",    "conv_panel",
@@ -519,8 +518,13 @@ strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_
         source_of_a(p);
         s = st_win_panel_build(h, p);
     } else if (form == ST_WIN_DEPTHWISE) {
+        int64_t axis;
         p->inner = p->ks = 1;
-        p->taps = p->K;
+        if (!st_win_depthwise_fits(&p->c, p->kernel, &axis) && axis >= 0) {
+            p->inner = p->c.k.ax[axis].len;
+            k_last(&p->c, axis);
+        }
+        p->taps = p->K / p->inner;
         s = st_win_depthwise_build(h, p);
     } else {
         s = st_win_padded_build(h, p, problem, row);

@@ -10,7 +10,7 @@
  *   panel   columns are m, packed into panels of pixels as they are needed; rows are n, read in place. Takes any strides and
  *           bounds. (images with pixels innermost; few pixels with large weights)
  *   paddirect, padtaps  the first two on a padded copy of the image, for images of few channels
- *   depthwise  one column: a group has one filter. Lanes are the groups, that is the channels (channels innermost)
+ *   depthwise  groups of few channels and filters, channels innermost: lanes are the filters of whole groups
  * A plan works on a simplified copy of the problem: axes of length 1 dropped, neighbours merged, bounds that always hold dropped. */
 #ifndef ST_TILE_WINDOW_H
 #define ST_TILE_WINDOW_H
@@ -129,7 +129,8 @@ void st_win_place(const st_win_plan *p, int64_t m0, int64_t count, st_win_pixels
 /* Are all taps of pixels i .. i + mr - 1 inside the image? */
 bool st_win_inside(const st_win_plan *p, const st_win_pixels *x, int64_t i, int64_t mr);
 
-/* window_depthwise.c */
+/* window_depthwise.c: NULL, or why it does not serve c; the axis of k that a group's channels are, -1 with one channel */
+const char *st_win_depthwise_fits(const st_contract *c, const st_conv_kernel *k, int64_t *channels_axis);
 strata_status st_win_depthwise_build(strata_handle *h, st_win_plan *p);
 strata_status st_win_depthwise_run(strata_handle *h, const strata_plan *plan, void *const data[],
                                    const strata_run *r);

@@ -253,6 +253,14 @@ static void check_problem(test_rng *r, const problem *p, const char *const *ids,
     }
 }
 
+/* Threads that a plan's workspace may serve: the team's, or as many as the handle was set to. */
+static size_t most_threads(void)
+{
+    strata_device_info info;
+    test_ok(h, strata_get_device_info("cpu", &info));
+    return (size_t)(info.threads > 2 ? info.threads : 2);
+}
+
 /* All kernels of contractions with windows that run here, with the plain ones that may serve 1x1. */
 static int kernel_ids(const char **ids, int max)
 {
@@ -292,6 +300,20 @@ static void test_special(void **state)
         {STRATA_F32, {.groups = 1}, {2, 33, 9, 8}, {65, 33, 1, 1}, {0}},
         {STRATA_F32, {.pad = {1, 1}, .groups = 24}, {2, 24, 9, 11}, {24, 1, 3, 3}, {0}},
         {STRATA_F32, {.pad = {1, 1}, .groups = 24, .stride = {2, 2}}, {2, 24, 9, 11}, {48, 1, 3, 3}, {0}},
+        {STRATA_F32, {.pad = {1, 1}, .groups = 9}, {2, 72, 6, 7}, {72, 8, 3, 3}, {0}},
+        {STRATA_F32, {.pad = {1, 1}, .groups = 5, .stride = {2, 1}}, {1, 20, 6, 9}, {20, 4, 3, 3}, {0}},
+        {STRATA_F64, {.pad = {1, 0}, .groups = 7}, {1, 28, 5, 6}, {28, 4, 3, 2}, {0}},
+        {STRATA_F32, {.pad = {1, 1}, .groups = 3}, {2, 3, 7, 5}, {24, 1, 3, 3}, {0}},
+        {STRATA_F32, {.groups = 11, .accumulate = true}, {2, 22, 3, 5}, {44, 2, 1, 1}, {0}},
+        {STRATA_F32, {.pad = {1, 1}, .flip = true, .groups = 3}, {1, 48, 4, 4}, {48, 16, 3, 3}, {0}},
+        {STRATA_F32, {.pad = {1, 1}}, {1, 96, 7, 7}, {40, 96, 3, 3}, {0}}, /* 49 = 3 vectors + 1 */
+        {STRATA_F64, {.pad = {1, 1}}, {1, 70, 7, 6}, {19, 70, 3, 3}, {0}}, /* 42 = 5 vectors + 2 */
+        {STRATA_F32, {.pad = {0, 1}}, {1, 130, 5, 7}, {33, 130, 1, 3}, {0}},
+        {STRATA_F32,
+         {.pad = {1, 1}},
+         {1, 620, 3, 4},
+         {66, 620, 3, 3},
+         {0}}, /* weights of a block beyond L2 */
         {STRATA_F32, {.pad = {4, 4}}, {1, 2, 1, 1}, {3, 2, 9, 9}, {0}},
         {STRATA_F32, {.pad = {5, 4}, .stride = {3, 4}}, {1, 2, 3, 2}, {3, 2, 2, 3}, {0}},
         {STRATA_F32, {.stride = {5, 7}}, {1, 3, 6, 8}, {4, 3, 1, 1}, {0}},
@@ -448,6 +470,94 @@ static void test_no_allocation(void **state)
     test_array_free(&y);
 }
 
+/* No kernel keeps more than packing buffers: a few MiB a thread, whatever the weights' size. */
+static void test_workspace(void **state)
+{
+    (void)state;
+    static const problem list[] = {
+        {STRATA_F32, {.pad = {1, 1}}, {1, 512, 7, 7}, {512, 512, 3, 3}, {0}},
+        {STRATA_F32, {.pad = {1, 1}}, {1, 256, 14, 14}, {256, 256, 3, 3}, {0}},
+        {STRATA_F32, {.stride = {2, 2}}, {1, 1024, 14, 14}, {2048, 1024, 1, 1}, {0}},
+        {STRATA_F64, {.pad = {1, 1}}, {1, 512, 14, 14}, {512, 512, 3, 3}, {0}},
+        {STRATA_F32, {.pad = {3, 3}, .stride = {2, 2}}, {8, 3, 224, 224}, {64, 3, 7, 7}, {0}},
+    };
+    const char *ids[64];
+    kernel_ids(ids, 64);
+    for (int i = 0; i < TEST_COUNT(list); i++)
+        for (int k = -1; k < 0 || ids[k]; k++) {
+            problem p = list[i];
+            assert_true(finish(&p));
+            void *memory = malloc(64 << 20); /* never touched */
+            strata_plan *q;
+            const strata_choice choice = {.kernel = k < 0 ? NULL : ids[k]};
+            const strata_tensor x = strata_nhwc(memory, p.type, p.x[0], p.x[1], p.x[2], p.x[3]),
+                                w = strata_nhwc(memory, p.type, p.w[0], p.w[1], p.w[2], p.w[3]),
+                                y = strata_nhwc((char *)memory + (48 << 20), p.type, p.y[0], p.y[1], p.y[2],
+                                                p.y[3]);
+            test_ok(h, strata_set_threads(h, 2));
+            say(&p, FORWARD, k < 0 ? "workspace" : ids[k]);
+            if (strata_conv_forward_plan(h, &p.o, x, w, y, &choice, &q) == STRATA_OK) {
+                const size_t threads = most_threads();
+                test_check(strata_plan_workspace(q) <= (8u << 20) + threads * (4u << 20), "workspace is %zu",
+                           strata_plan_workspace(q));
+                if (strstr(strata_plan_kernel(q), "_direct_") || k < 0)
+                    test_check(strata_plan_workspace(q) <=
+                                   threads * (4u << 20) + (p.w[2] == 7 ? 4u << 20 : 0),
+                               "workspace is %zu", strata_plan_workspace(q));
+                strata_plan_destroy(q);
+            }
+            free(memory);
+        }
+    test_ok(h, strata_set_threads(h, 0));
+}
+
+/* Infinite weights beside padding. A padded tap is left out or multiplied as a zero, as suits the kernel: an output whose window overhangs may
+ * be NaN there, and is never another number; outputs whose windows lie inside are what they are. A NaN of the image reaches the outputs
+ * whose windows hold it and no others. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    const char *ids[64];
+    const int n = kernel_ids(ids, 64);
+    enum { C = 20, O = 18, S = 7 };
+    static float x[C * S * S], w[O * C * 9], y[O * S * S], clean[O * S * S];
+    const strata_conv o = {.pad = {1, 1}};
+    const strata_tensor tx = strata_nhwc(x, STRATA_F32, 1, C, S, S),
+                        tw = strata_nhwc(w, STRATA_F32, O, C, 3, 3),
+                        ty = strata_nhwc(y, STRATA_F32, 1, O, S, S);
+    for (int k = 0; k < n; k++) {
+        strata_plan *p;
+        for (int i = 0; i < C * S * S; i++) x[i] = 1 + (float)(i % 3);
+        for (int i = 0; i < O * C * 9; i++) w[i] = (float)(i % 5) - 2;
+        test_problem("not finite, %s", ids[k]);
+        if (strata_conv_forward_plan(h, &o, tx, tw, ty, &(strata_choice){.kernel = ids[k]}, &p)) continue;
+        test_ok(h, strata_plan_run(h, p, (void *[]){x, w, y}, NULL));
+        memcpy(clean, y, sizeof y);
+        w[0] = INFINITY; /* filter 0, tap (0, 0), channel 0 */
+        test_ok(h, strata_plan_run(h, p, (void *[]){x, w, y}, NULL));
+        for (int i = 0; i < S * S; i++) {
+            const bool overhangs = i / S == 0 || i % S == 0;
+            if (overhangs)
+                test_check(isnan(y[i * O]) || y[i * O] == clean[i * O], "output %d is %g", i,
+                           (double)y[i * O]);
+            else
+                test_check(isinf(y[i * O]), "output %d is %g", i, (double)y[i * O]);
+            for (int f = 1; f < O; f++)
+                test_check(y[i * O + f] == clean[i * O + f], "output %d of filter %d", i, f);
+        }
+        w[0] = -2;
+        x[(3 * S + 3) * C + 5] = NAN;
+        test_ok(h, strata_plan_run(h, p, (void *[]){x, w, y}, NULL));
+        for (int i = 0; i < S * S; i++) {
+            const bool near = abs(i / S - 3) <= 1 && abs(i % S - 3) <= 1;
+            for (int f = 0; f < O; f++)
+                test_check(near ? isnan(y[i * O + f]) : y[i * O + f] == clean[i * O + f],
+                           "output %d of filter %d", i, f);
+        }
+        strata_plan_destroy(p);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -466,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_flip),      cmocka_unit_test(test_special),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_threads),
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_workspace), cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

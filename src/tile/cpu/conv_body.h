@@ -8,6 +8,11 @@
 #include "tile/cpu/conv_kernel.h"
 #include "tile/cpu/gemm_vec.h"
 #include "tile/cpu/pack_body.h"
+#if VEC_F64
+#    define TI int64_t /* an integer as wide as an element */
+#else
+#    define TI int32_t
+#endif
 
 ST_INLINE void conv_step(const int mr, const int nv, V acc[ST_CONV_ROWS][NV], const T *const *a, int64_t x,
                          const T *b)
@@ -308,12 +313,106 @@ LANES(2)
 LANES(3)
 LANES(4)
 
-#define FORM(form)                                                            \
-    const st_conv_kernel KERNEL(form) = {VL,                                  \
-                                         NV,                                  \
-                                         ROWS,                                \
-                                         {TABLE(0), TABLE(1)},                \
-                                         turn,                                \
-                                         {{0}, DOTS_NAMES(1), DOTS_NAMES(2)}, \
-                                         {NULL, lanes_1, lanes_2, lanes_3, lanes_4}};
+/* lane l of the result: x[pick[l]] */
+#if defined(__AVX512F__) && VEC_F64
+#    define v_pick(x, pick) _mm512_permutexvar_pd(_mm512_loadu_si512(pick), x)
+#elif defined(__AVX512F__)
+#    define v_pick(x, pick) _mm512_permutexvar_ps(_mm512_loadu_si512(pick), x)
+#elif defined(__AVX2__) && VEC_F64
+/* there is no such instruction for f64: halves of numbers, 2i and 2i + 1 */
+ST_INLINE V pick_halves(V x, const int64_t *pick)
+{
+    const __m256i i = _mm256_slli_epi64(_mm256_loadu_si256((const __m256i *)pick), 1),
+                  halves =
+                      _mm256_or_si256(i, _mm256_slli_epi64(_mm256_add_epi64(i, _mm256_set1_epi64x(1)), 32));
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), halves));
+}
+#    define v_pick(x, pick) pick_halves(x, pick)
+#elif defined(__AVX2__)
+#    define v_pick(x, pick) _mm256_permutevar8x32_ps(x, _mm256_loadu_si256((const __m256i *)(pick)))
+#else
+ST_INLINE V pick_each(V x, const TI *pick)
+{
+    T from[VL], to[VL];
+    v_store(from, x);
+    for (int i = 0; i < VL; i++) to[i] = from[pick[i]];
+    return v_load(to);
+}
+#    define v_pick(x, pick) pick_each(x, pick)
+#endif
+
+/* px pixels x nv vectors of filters; part: the last vector of C has fewer */
+ST_INLINE void groups_block(const int px, const int nv, const int part, const st_conv_groups *g, int64_t at)
+{
+    const st_conv_lanes *q = &g->lanes;
+    const int64_t a_vector = VL / g->out * g->in, first = at / g->out * g->in;
+    const int lanes = part ? (int)(q->lanes - at) : VL;
+    /* a vector's channels and no more, which may be the last there are */
+    const MK in = v_mask((int)(part ? lanes / g->out * g->in : a_vector)), mask = v_mask(lanes);
+    V acc[ST_CONV_PIXELS][2];
+    UNROLL
+    for (int i = 0; i < px; i++) UNROLL
+    for (int j = 0; j < nv; j++) acc[i][j] = v_zero();
+    for (int64_t t = 0; t < q->taps; t++) {
+        V x[ST_CONV_PIXELS][2];
+        UNROLL
+        for (int i = 0; i < px; i++) {
+            const T *row = (const T *)q->row[i] + q->xo[t] + first;
+            UNROLL
+            for (int j = 0; j < nv; j++) x[i][j] = v_loadm(in, row + j * a_vector);
+        }
+        const T *w = (const T *)q->w + q->wo[t] * g->pitch + at;
+        const TI *pick = g->pick;
+        for (int64_t e = 0; e < g->in; e++, w += g->pitch, pick += VL) {
+            UNROLL
+            for (int j = 0; j < nv; j++) {
+                const V y = v_load(w + j * VL);
+                UNROLL
+                for (int i = 0; i < px; i++) acc[i][j] = v_fma(v_pick(x[i][j], pick), y, acc[i][j]);
+            }
+        }
+    }
+    const V va = v_set1((T)q->alpha), vb = v_set1((T)q->beta);
+    UNROLL
+    for (int i = 0; i < px; i++) {
+        T *c = (T *)q->c[i] + at;
+        UNROLL
+        for (int j = 0; j < nv; j++) {
+            V r = v_mul(va, acc[i][j]);
+            if (part) {
+                if (q->beta != 0.0) r = v_fma(vb, v_loadm(mask, c), r);
+                v_storem(c, mask, r);
+            } else {
+                if (q->beta != 0.0) r = v_fma(vb, v_load(c + j * VL), r);
+                v_store(c + j * VL, r);
+            }
+        }
+    }
+    (void)mask;
+}
+ST_INLINE void groups_body(const int px, const st_conv_groups *g)
+{
+    const int64_t lanes = g->lanes.lanes;
+    int64_t at = 0;
+    if (VEC_BITS == 512) /* sixteen registers hold one vector a pixel */
+        for (; at + 2 * VL <= lanes; at += 2 * VL) groups_block(px, 2, 0, g, at);
+    for (; at + VL <= lanes; at += VL) groups_block(px, 1, 0, g, at);
+    if (at < lanes) groups_block(px, 1, 1, g, at);
+}
+#define GROUPS(px) \
+    static void groups_##px(const st_conv_groups *q) { groups_body(px, q); }
+GROUPS(1)
+GROUPS(2)
+GROUPS(3)
+GROUPS(4)
+
+#define FORM(form)                                                                   \
+    const st_conv_kernel KERNEL(form) = {VL,                                         \
+                                         NV,                                         \
+                                         ROWS,                                       \
+                                         {TABLE(0), TABLE(1)},                       \
+                                         turn,                                       \
+                                         {{0}, DOTS_NAMES(1), DOTS_NAMES(2)},        \
+                                         {NULL, lanes_1, lanes_2, lanes_3, lanes_4}, \
+                                         {NULL, groups_1, groups_2, groups_3, groups_4}};
 FORM(direct) FORM(taps) FORM(panel) FORM(paddirect) FORM(padtaps) FORM(depthwise)

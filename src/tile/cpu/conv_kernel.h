@@ -60,6 +60,16 @@ typedef struct st_conv_lanes {
 } st_conv_lanes;
 typedef void (*st_conv_lanes_fn)(const st_conv_lanes *q);
 
+/* The same where a group has `in` channels and `out` filters, out a divisor of the vector and at least in: the lanes of a vector are filters of whole
+ * groups. c[i][lane] := alpha * sum over taps t and channels e < in of row[i][xo[t] + lane / out * in + e] * w[(wo[t] + e) * pitch + lane] + beta *
+ * c[i][lane]. pick[e * vl + lane] = lane / out * in + e, 32-bit numbers beside f32 and 64-bit ones beside f64. */
+typedef struct st_conv_groups {
+    st_conv_lanes lanes;
+    int64_t in, out, pitch; /* pitch: whole vectors */
+    const void *pick;
+} st_conv_groups;
+typedef void (*st_conv_groups_fn)(const st_conv_groups *q);
+
 typedef struct st_conv_kernel {
     int vl, vecs;                                         /* lanes of a vector, vectors of the widest tile */
     int rows[ST_CONV_VECS + 1];                           /* most rows of a tile of that many vectors */
@@ -67,5 +77,6 @@ typedef struct st_conv_kernel {
     st_conv_turn_fn turn;
     st_conv_dots_fn dots[ST_CONV_DOTS + 1][ST_CONV_ROWS + 1]; /* [pixels][rows] */
     st_conv_lanes_fn lanes[ST_CONV_PIXELS + 1];               /* [pixels] */
+    st_conv_groups_fn groups[ST_CONV_PIXELS + 1];
 } st_conv_kernel;
 #endif
