@@ -96,12 +96,17 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
     st_entry *set = c->entry[key.hash % BUCKETS];
     for (int i = 0; i < PER_BUCKET; i++)
         if (same(&set[i], &key, p)) {
+            if (ST_UNLIKELY(!st_handle_open(h))) return st_handle_in_use(p->who);
             set[i].used = ++c->clock;
             c->stats.hits++;
             *plan = set[i].plan;
             return STRATA_OK;
         }
-    return miss(h, c, key, p, plan);
+    const st_enter e = st_handle_enter(h);
+    if (e == ST_IN_USE) return st_handle_in_use(p->who);
+    const strata_status s = miss(h, c, key, p, plan);
+    st_handle_leave(h, e);
+    return s;
 }
 
 strata_status strata_get_plan_cache_stats(strata_handle *h, strata_plan_cache_stats *s)

@@ -65,20 +65,69 @@ int strata_kernels(int i, strata_kernel_info *info)
     return 0;
 }
 
+/* The memory of plans is never given back: a spare plan keeps the word by which its functions see that it was destroyed, and is
+ * reused after KEEP others of its size. Its number is bounded by the most that lived at once. */
+enum { KEEP = 16, SIZE_CLASSES = 8, SMALLEST = 1024 };
+static struct {
+    strata_plan *first, *last;
+    int spare;
+} sizes[SIZE_CLASSES];
+
 void *st_plan_new(size_t bytes)
 {
-    strata_plan *p = calloc(1, bytes);
-    if (p) atomic_store(&p->refs, 1);
+    int i = 0;
+    while (i < SIZE_CLASSES && (size_t)SMALLEST << i < bytes) i++;
+    strata_plan *p = NULL;
+    if (i < SIZE_CLASSES) {
+        bytes = (size_t)SMALLEST << i;
+        pthread_mutex_lock(&registry.lock);
+        if (sizes[i].spare > KEEP) {
+            p = sizes[i].first;
+            sizes[i].first = p->next_spare;
+            sizes[i].spare--;
+        }
+        pthread_mutex_unlock(&registry.lock);
+    }
+    if (p)
+        memset(p, 0, bytes);
+    else
+        p = calloc(1, bytes);
+    if (!p) return NULL;
+    atomic_store(&p->refs, 1);
+    p->size_class = i;
+    p->magic = ST_PLAN_MAGIC;
     return p;
 }
 
+static void put_away(strata_plan *p)
+{
+    const int i = p->size_class;
+    if (i == SIZE_CLASSES) {
+        free(p);
+        return;
+    }
+    p->next_spare = NULL;
+    pthread_mutex_lock(&registry.lock);
+    if (sizes[i].spare++)
+        sizes[i].last->next_spare = p;
+    else
+        sizes[i].first = p;
+    sizes[i].last = p;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+ST_INLINE bool alive(const strata_plan *p) { return p && p->magic == ST_PLAN_MAGIC; }
+
 void strata_plan_destroy(strata_plan *p)
 {
-    if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+    if (!alive(p) || atomic_fetch_sub(&p->refs, 1) != 1) return;
+    p->magic = 0;
     if (p->destroy) p->destroy(p);
     free(p->text);
     free(p->extent);
-    free(p);
+    p->text = NULL;
+    p->extent = NULL;
+    put_away(p);
 }
 
 void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run *r)
@@ -300,6 +349,11 @@ static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan
 {
     strata_status s = st_handle_check(h, "strata_plan_run");
     if (s) return s;
+    if (p && !alive(p))
+        return st_fail(
+            &h->err, STRATA_ERROR_STATE,
+            "strata_plan_run: the plan is destroyed, or not a strata_plan; make one with a function "
+            "that ends in _plan");
     int missing = p && data ? missing_operand(p, data, r) : -1;
     if (missing >= 0)
         return st_fail(
@@ -315,16 +369,17 @@ static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan
 
 strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
 {
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && p && data) &&
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && alive(p) && data) &&
         ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])) &&
         ST_LIKELY(missing_operand(p, data, r) < 0))
         return st_plan_execute(h, p, data, r);
     return run_refused(h, p, data, r);
 }
 
-size_t strata_plan_workspace(const strata_plan *p) { return p ? p->workspace : 0; }
+size_t strata_plan_workspace(const strata_plan *p) { return alive(p) ? p->workspace : 0; }
 const char *strata_plan_describe(const strata_plan *p)
 {
-    return p && p->text ? p->text : p ? p->title : "no plan";
+    if (!alive(p)) return p ? "a destroyed plan" : "no plan";
+    return p->text ? p->text : p->title;
 }
-const char *strata_plan_kernel(const strata_plan *p) { return p ? p->chosen.kernel : ""; }
+const char *strata_plan_kernel(const strata_plan *p) { return alive(p) ? p->chosen.kernel : ""; }

@@ -56,7 +56,11 @@ typedef struct st_extent {
 } st_extent;
 
 /* Every plan begins with this; providers append their own fields and allocate with st_plan_new. */
+#define ST_PLAN_MAGIC 0x706c616eu
 struct strata_plan {
+    uint32_t magic; /* 0: destroyed; the memory of plans stays theirs (plan.c), so that this can be asked */
+    int size_class;
+    strata_plan *next_spare;
     strata_status (*run)(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r);
     void (*destroy)(strata_plan *p); /* frees what the provider's fields own, not the plan; may be NULL */
     bool (*may_miss)(const strata_plan *p, const strata_run *r,
@@ -86,7 +90,14 @@ strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *
 ST_INLINE strata_status st_plan_execute(strata_handle *h, const strata_plan *p, void *const data[],
                                         const strata_run *r)
 {
-    if (ST_LIKELY(!h->gpu && p->where == ST_ON_CPU)) return p->run(h, p, data, r);
+    if (ST_LIKELY(!h->gpu && p->where == ST_ON_CPU)) {
+        if (!p->workspace) return p->run(h, p, data, r);
+        const st_enter e = st_handle_enter(h);
+        if (ST_UNLIKELY(e == ST_IN_USE)) return st_handle_in_use(p->title);
+        const strata_status s = p->run(h, p, data, r);
+        st_handle_leave(h, e);
+        return s;
+    }
     return st_plan_execute_gpu(h, p, data, r);
 }
 /* A new plan owned by the caller. choice may be NULL. */

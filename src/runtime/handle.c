@@ -84,12 +84,47 @@ static bool attach(strata_handle *h, st_err *e, const char *device)
     return false;
 }
 
+strata_status st_handle_in_use(const char *who)
+{
+    st_err *e = st_err_thread(); /* the handle's own is the other thread's now */
+    st_fail(e, STRATA_ERROR_STATE, "%s: the handle is in use by another thread", who);
+    st_err_remedy(e, "make a handle for every thread, or let one call end before the next begins");
+    return STRATA_ERROR_STATE;
+}
+
+/* A wish in the environment that nobody understands would be ignored in silence. */
+static bool environment(st_err *e)
+{
+    const char *isa = st_env("STRATA_ISA"), *threads = st_env("STRATA_THREADS");
+    const char *unknown = NULL;
+    if (isa && strcmp(isa, "avx512") && strcmp(isa, "avx2") && strcmp(isa, "portable")) {
+        st_fail(
+            e, STRATA_ERROR_ARGUMENT,
+            "strata_create: the environment's STRATA_ISA is \"%.60s\"; it may be avx512, avx2 or portable",
+            isa);
+        unknown = "STRATA_ISA";
+    } else if (threads) {
+        char *end;
+        const long n = strtol(threads, &end, 10);
+        if (*end || end == threads || n < 1 || n > 256) {
+            st_fail(e, STRATA_ERROR_ARGUMENT,
+                    "strata_create: the environment's STRATA_THREADS is \"%.60s\"; it may be a number from 1 "
+                    "to 256",
+                    threads);
+            unknown = "STRATA_THREADS";
+        }
+    }
+    if (unknown) st_err_remedy(e, "correct %s, or unset it", unknown);
+    return !unknown;
+}
+
 strata_status strata_create(strata_handle **out, const char *device)
 {
     st_err *e = st_err_thread();
     if (!out) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_create: the address for the handle is NULL");
     *out = NULL;
     st_trace_init();
+    if (!environment(e)) return e->status;
     strata_handle *h = st_stable_new(&handles);
     if (!h)
         return st_fail(e, STRATA_ERROR_MEMORY, "strata_create: no memory for a handle (%zu bytes)",

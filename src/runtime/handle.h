@@ -40,6 +40,8 @@ struct strata_handle {
         } reach[8]; /* ranges of device memory met last */
         unsigned reach_next;
     } cuda;
+    atomic_uintptr_t
+        busy;        /* the thread whose call uses the workspace or changes the cache: st_handle_enter */
     void *plan_slot; /* plan layer's cache */
     void (*plan_slot_free)(void *);
 };
@@ -76,6 +78,31 @@ void st_barrier_wait(st_barrier *b, int n, int *sense);
 /* Internal allocation for long-lived things (plans, caches): through the handle's allocator when it has one. */
 void *st_malloc(strata_handle *h, size_t bytes);
 void st_mfree(strata_handle *h, void *p, size_t bytes);
+
+/* A handle is one thread's at a time. What two at once would ruin (the workspace, in which kernels keep the flags that their threads wait
+ * for; the plan cache) is entered by one: enter says ST_ENTERED, or ST_INSIDE when this thread is inside already, or ST_IN_USE while another
+ * is; that call then fails with what in_use returns (the message is the calling thread's: strata_error(NULL)). */
+typedef enum st_enter { ST_IN_USE, ST_ENTERED, ST_INSIDE } st_enter;
+ST_INLINE st_enter st_handle_enter(strata_handle *h)
+{
+    const uintptr_t me = (uintptr_t)st_err_thread();
+    uintptr_t who = 0;
+    if (ST_LIKELY(atomic_compare_exchange_strong_explicit(&h->busy, &who, me, memory_order_acquire,
+                                                          memory_order_relaxed)))
+        return ST_ENTERED;
+    return who == me ? ST_INSIDE : ST_IN_USE;
+}
+ST_INLINE void st_handle_leave(strata_handle *h, st_enter e)
+{
+    if (e == ST_ENTERED) atomic_store_explicit(&h->busy, 0, memory_order_release);
+}
+/* May this thread enter now? */
+ST_INLINE bool st_handle_open(strata_handle *h)
+{
+    const uintptr_t who = atomic_load_explicit(&h->busy, memory_order_relaxed);
+    return ST_LIKELY(!who) || who == (uintptr_t)st_err_thread();
+}
+strata_status st_handle_in_use(const char *who);
 
 /* Common opening of public functions: handle check and magic. */
 #define ST_HANDLE_MAGIC 0x53747261u

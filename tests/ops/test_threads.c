@@ -6,6 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The best kernel that packs both operands. */
+static const char *first_packed(void)
+{
+    static strata_kernel_info k;
+    for (int i = 0; strata_kernels(i, &k); i++)
+        if (k.usable && !strncmp(k.id, "gemm_f32f32f32_6x", 17)) return k.id;
+    return NULL;
+}
+
 static uint64_t hash_bytes(uint64_t s, const void *p, size_t n)
 {
     const unsigned char *at = p;
@@ -319,6 +328,53 @@ static void traced(void **state)
     unlink(path);
 }
 
+/* Two threads with one handle: a mistake, which is told to one of them or does no harm, but never hangs. */
+typedef struct rival {
+    strata_plan *plan;
+    float *x, *w, *y;
+    int refused, other;
+    atomic_int *go;
+} rival;
+static void *rivals_calls(void *v)
+{
+    rival *q = v;
+    atomic_fetch_add(q->go, 1);
+    while (atomic_load(q->go) < 2) {}
+    for (int i = 0; i < 200; i++) {
+        const strata_status s = strata_plan_run(h, q->plan, (void *[]){q->x, q->w, q->y}, NULL);
+        q->refused += s == STRATA_ERROR_STATE;
+        q->other += s != STRATA_ERROR_STATE && s != STRATA_OK;
+    }
+    return NULL;
+}
+static void one_handle_two_threads(void **state)
+{
+    (void)state;
+    enum { N = 256 };
+    rival q[2];
+    atomic_int go = 0;
+    pthread_t t;
+    test_ok(h, strata_set_threads(h, 2));
+    for (int i = 0; i < 2; i++) {
+        float *m = test_guard(3 * N * N * sizeof *m, false);
+        memset(m, 0, 3 * N * N * sizeof *m);
+        q[i] = (rival){.x = m, .w = m + N * N, .y = m + 2 * N * N, .go = &go};
+        /* a product whose packed panels threads wait for */
+        test_ok(h, strata_gemm_plan(h, STRATA_ONE, f32(q[i].x, N, N), strata_transpose(f32(q[i].w, N, N)),
+                                    STRATA_ZERO, f32(q[i].y, N, N), NULL,
+                                    &(strata_choice){.kernel = first_packed()}, &q[i].plan));
+    }
+    assert_int_equal(pthread_create(&t, NULL, rivals_calls, &q[1]), 0);
+    rivals_calls(&q[0]);
+    pthread_join(t, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(q[i].other, 0);
+        test_ok(h, strata_plan_run(h, q[i].plan, (void *[]){q[i].x, q[i].w, q[i].y}, NULL));
+        strata_plan_destroy(q[i].plan);
+        test_guard_free((unsigned char *)q[i].x);
+    }
+}
+
 int main(void)
 {
     if (strata_create(&h, "cpu")) return 1;
@@ -327,6 +383,7 @@ int main(void)
                                        cmocka_unit_test(sweep_of_convolutions),
                                        cmocka_unit_test(a_shared_plan),
                                        cmocka_unit_test(handles_at_once),
+                                       cmocka_unit_test(one_handle_two_threads),
                                        cmocka_unit_test(after_fork),
                                        cmocka_unit_test(traced)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

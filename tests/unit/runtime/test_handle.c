@@ -244,6 +244,45 @@ static int say_threads(int processors, char **argv)
     return printf("%d\n", info.threads) < 0;
 }
 
+/* A wish that nobody understands is said, not ignored; what is understood goes. */
+static void unknown_wishes(void **state)
+{
+    (void)state;
+    static const char *const bad_isa[] = {"AVX2", "sse2", "avx", "avx512 "}, *const good_isa[] = {
+                                                                                 "avx512", "avx2", "portable",
+                                                                                 ""};
+    static const char *const bad_threads[] = {"0", "257", "-1", "many", "2x", "99999999999999999999"},
+                             *const good_threads[] = {"1", "256", "2", ""};
+    char isa[40] = "", threads[40] = "";
+    const bool had_isa = getenv("STRATA_ISA"), had_threads = getenv("STRATA_THREADS");
+    if (had_isa) snprintf(isa, sizeof isa, "%s", getenv("STRATA_ISA"));
+    if (had_threads) snprintf(threads, sizeof threads, "%s", getenv("STRATA_THREADS"));
+    strata_handle *t;
+    for (int i = 0; i < TEST_COUNT(bad_isa); i++) {
+        setenv("STRATA_ISA", bad_isa[i], 1);
+        test_error(NULL, strata_create(&t, "cpu"), STRATA_ERROR_ARGUMENT, "strata_create", "STRATA_ISA",
+                   bad_isa[i], "avx512, avx2 or portable");
+        assert_null(t);
+    }
+    for (int i = 0; i < TEST_COUNT(good_isa); i++) {
+        setenv("STRATA_ISA", good_isa[i], 1);
+        test_ok(NULL, strata_create(&t, "cpu"));
+        strata_destroy(t);
+    }
+    had_isa ? setenv("STRATA_ISA", isa, 1) : unsetenv("STRATA_ISA");
+    for (int i = 0; i < TEST_COUNT(bad_threads); i++) {
+        setenv("STRATA_THREADS", bad_threads[i], 1);
+        test_error(NULL, strata_create(&t, "cpu"), STRATA_ERROR_ARGUMENT, "strata_create", "STRATA_THREADS",
+                   bad_threads[i], "1 to 256");
+    }
+    for (int i = 0; i < TEST_COUNT(good_threads); i++) {
+        setenv("STRATA_THREADS", good_threads[i], 1);
+        test_ok(NULL, strata_create(&t, "cpu"));
+        strata_destroy(t);
+    }
+    had_threads ? setenv("STRATA_THREADS", threads, 1) : unsetenv("STRATA_THREADS");
+}
+
 static void trace_by_call(void **state)
 {
     (void)state;
@@ -263,6 +302,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(streams_and_events),
         cmocka_unit_test(many_from_many_threads),
         cmocka_unit_test(default_handles),
+        cmocka_unit_test(unknown_wishes),
         cmocka_unit_test(trace_by_call),
         cmocka_unit_test(size_of_the_team),
     };
