@@ -89,6 +89,7 @@ st_doctor *st_doctor_look(const char *path, const st_live *live, int *error)
     st_probe_driver(d);
     st_probe_libcuda(d);
     st_probe_wsl(d);
+    st_probe_sharing(d);
     st_probe_log(d);
     st_probe_runtime(d);
     st_probe_libraries(d);

@@ -130,6 +130,7 @@ void st_probe_libraries(st_doctor *d);
 void st_probe_blas(st_doctor *d);
 void st_probe_frameworks(st_doctor *d);
 void st_probe_application(st_doctor *d);
+void st_probe_sharing(st_doctor *d);
 
 /* live.c: children that ask NVML and libcuda while the files are read */
 typedef struct st_asked st_asked;
