@@ -89,7 +89,7 @@ typedef struct strata_allocator {
 STRATA_API strata_status strata_set_allocator(strata_handle *h, const strata_allocator *a);
 
 /* Workspace. By default the handle owns a workspace that grows to what plans need, up to the limit (default: no limit on
- * CPU, 64 MiB on CUDA). A caller may give its own; it is used while its size suffices, else the call is refused. */
+ * CPU, 256 MiB on a GPU). A caller may give its own; it is used while its size suffices, else the call is refused. */
 STRATA_API strata_status strata_set_workspace(strata_handle *h, void *ptr,
                                               size_t bytes); /* NULL, 0: the handle's own */
 STRATA_API strata_status strata_set_workspace_limit(strata_handle *h, size_t bytes); /* SIZE_MAX: none */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - the fake driver: contexts, memory, streams, events, graphs. The interface is the driver's binary one, in our words. */
+/* cuda.c - the fake driver: contexts, streams, events, graphs. The interface is the driver's binary one, in our words. */
 #include "fake_state.h"
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 fake_state fake = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .devices = 1, .version = 13000, .cc = 90, .total = (size_t)2 << 30};
@@ -190,12 +189,7 @@ void fake_set_current(void *c)
 }
 void *fake_other_context(void) { return &fake.other; }
 
-static int need_context(void) { return depth && stack[depth - 1] ? 0 : 201; }
-#define CURRENT                      \
-    do {                             \
-        int fake_c = need_context(); \
-        if (fake_c) return fake_c;   \
-    } while (0)
+int fake_need_context(void) { return fake_current() ? 0 : 201; }
 
 /* ---- streams and events ------------------------------------------------------------------------------------------------------------------ */
 static bool global_capture_elsewhere(const fake_stream *s)
@@ -207,7 +201,7 @@ static bool global_capture_elsewhere(const fake_stream *s)
     return false;
 }
 /* Calls that a capture in global mode forbids to threads that are not relaxed. */
-static int forbidden(void)
+int fake_forbidden(void)
 {
     for (int i = 0; i < FAKE_STREAMS; i++)
         if (fake.stream[i].live && fake.stream[i].capturing && fake.stream[i].mode != 2 && thread_mode != 2) {
@@ -216,7 +210,7 @@ static int forbidden(void)
         }
     return 0;
 }
-static int stream_check(const fake_stream *s)
+int fake_stream_check(const fake_stream *s)
 {
     if (!s) return 0;
     if (s < fake.stream || s >= fake.stream + FAKE_STREAMS || !s->live) return 400;
@@ -241,14 +235,14 @@ FAKE int cuStreamCreate(fake_stream **s, unsigned flags)
 FAKE int cuStreamDestroy_v2(fake_stream *s)
 {
     ENTER(cuStreamDestroy_v2);
-    if (!s || stream_check(s)) return 400;
+    if (!s || fake_stream_check(s)) return 400;
     pthread_mutex_lock(&fake.lock);
     s->live = false;
     fake.count.streams--;
     pthread_mutex_unlock(&fake.lock);
     return 0;
 }
-static void finish(const fake_stream *s, bool all)
+void fake_finish(const fake_stream *s, bool all)
 {
     for (int i = 0; i < FAKE_EVENTS; i++)
         if (fake.event[i].live && (all || fake.event[i].stream == s)) fake.event[i].pending = false;
@@ -257,32 +251,32 @@ FAKE int cuStreamSynchronize(fake_stream *s)
 {
     ENTER(cuStreamSynchronize);
     CURRENT;
-    if (stream_check(s)) return 400;
+    if (fake_stream_check(s)) return 400;
     if (s && s->capturing) return s->invalid = true, 900;
-    if (forbidden()) return 900;
+    if (fake_forbidden()) return 900;
     fake.count.syncs++;
-    finish(s, false);
+    fake_finish(s, false);
     return 0;
 }
-FAKE int cuStreamQuery(fake_stream *s) { return stream_check(s); }
+FAKE int cuStreamQuery(fake_stream *s) { return fake_stream_check(s); }
 FAKE int cuCtxSynchronize(void)
 {
     ENTER(cuCtxSynchronize);
     CURRENT;
-    if (forbidden()) return 900;
+    if (fake_forbidden()) return 900;
     fake.count.syncs++;
-    finish(NULL, true);
+    fake_finish(NULL, true);
     return 0;
 }
 FAKE int cuStreamGetCtx(fake_stream *s, fake_context **c)
 {
-    if (stream_check(s)) return 400;
+    if (fake_stream_check(s)) return 400;
     *c = s ? s->context : fake_current();
     return 0;
 }
 FAKE int cuStreamIsCapturing(fake_stream *s, int *status)
 {
-    if (stream_check(s)) return 400;
+    if (fake_stream_check(s)) return 400;
     if (!s && global_capture_elsewhere(s)) return 906;
     *status = s && s->capturing ? (s->invalid ? 2 : 1) : 0;
     return 0;
@@ -291,7 +285,7 @@ FAKE int cuStreamBeginCapture_v2(fake_stream *s, int mode)
 {
     ENTER(cuStreamBeginCapture_v2);
     if (!s) return 900;
-    if (stream_check(s) || s->capturing) return 401;
+    if (fake_stream_check(s) || s->capturing) return 401;
     s->capturing = true;
     s->invalid = false;
     s->mode = mode;
@@ -301,7 +295,7 @@ FAKE int cuStreamBeginCapture_v2(fake_stream *s, int mode)
 FAKE int cuStreamEndCapture(fake_stream *s, fake_graph **g)
 {
     ENTER(cuStreamEndCapture);
-    if (!s || stream_check(s) || !s->capturing) return 903;
+    if (!s || fake_stream_check(s) || !s->capturing) return 903;
     s->capturing = false;
     *g = NULL;
     if (s->invalid || s->node_memory) {
@@ -354,7 +348,7 @@ FAKE int cuEventRecord(fake_event *e, fake_stream *s)
 {
     ENTER(cuEventRecord);
     CURRENT;
-    if (event_check(e) || stream_check(s)) return 400;
+    if (event_check(e) || fake_stream_check(s)) return 400;
     e->stream = s;
     e->captured = s && s->capturing;
     e->pending = fake.lazy && !e->captured;
@@ -366,7 +360,7 @@ FAKE int cuEventQuery(fake_event *e)
 {
     ENTER(cuEventQuery);
     if (event_check(e)) return 400;
-    if (forbidden()) return 900;
+    if (fake_forbidden()) return 900;
     fake.count.queries++;
     return e->captured ? 907 : e->pending ? 600 : 0;
 }
@@ -374,7 +368,7 @@ FAKE int cuEventSynchronize(fake_event *e)
 {
     ENTER(cuEventSynchronize);
     if (event_check(e)) return 400;
-    if (forbidden()) return 900;
+    if (fake_forbidden()) return 900;
     if (e->captured) return 907;
     e->pending = false;
     return 0;
@@ -392,190 +386,9 @@ FAKE int cuStreamWaitEvent(fake_stream *s, fake_event *e, unsigned flags)
     (void)flags;
     ENTER(cuStreamWaitEvent);
     CURRENT;
-    if (event_check(e) || stream_check(s)) return 400;
+    if (event_check(e) || fake_stream_check(s)) return 400;
     if (s && s->capturing && !e->captured) return s->invalid = true, 905;
     fake.count.waits++;
-    return 0;
-}
-
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------------- */
-static fake_block *block_at(uintptr_t p)
-{
-    for (int i = 0; i < FAKE_BLOCKS; i++)
-        if (fake.block[i].bytes && p >= fake.block[i].p && p < fake.block[i].p + fake.block[i].bytes)
-            return &fake.block[i];
-    return NULL;
-}
-static int take(uintptr_t *p, size_t bytes, int kind)
-{
-    int r = 2;
-    pthread_mutex_lock(&fake.lock);
-    if (bytes && (kind == 1 || fake.count.bytes + bytes <= fake.total))
-        for (int i = 0; i < FAKE_BLOCKS; i++) {
-            if (fake.block[i].bytes) continue;
-            void *m = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (m == MAP_FAILED) break;
-            fake.block[i] = (fake_block){.p = (uintptr_t)m,
-                                         .bytes = bytes,
-                                         .kind = kind,
-                                         .device = depth ? stack[depth - 1]->device : 0};
-            *p = (uintptr_t)m;
-            if (kind == 2) {
-                fake.count.bytes += bytes;
-                fake.count.blocks++;
-            } else {
-                fake.count.host_blocks++;
-            }
-            r = 0;
-            break;
-        }
-    pthread_mutex_unlock(&fake.lock);
-    return r;
-}
-static int give(uintptr_t p, int kind)
-{
-    int r = 1;
-    pthread_mutex_lock(&fake.lock);
-    fake_block *b = block_at(p);
-    if (b && b->p == p && b->kind == kind) {
-        munmap((void *)p, b->bytes + 4096);
-        if (kind == 2) {
-            fake.count.bytes -= b->bytes;
-            fake.count.blocks--;
-        } else {
-            fake.count.host_blocks--;
-        }
-        b->bytes = 0;
-        r = 0;
-    }
-    pthread_mutex_unlock(&fake.lock);
-    return r;
-}
-FAKE int cuMemAlloc_v2(uintptr_t *p, size_t bytes)
-{
-    ENTER(cuMemAlloc_v2);
-    CURRENT;
-    if (forbidden()) return 900;
-    fake.count.allocations++;
-    return take(p, bytes, 2);
-}
-FAKE int cuMemFree_v2(uintptr_t p)
-{
-    ENTER(cuMemFree_v2);
-    CURRENT;
-    if (forbidden()) return 900;
-    finish(NULL, true);
-    return give(p, 2);
-}
-FAKE int cuMemAllocAsync(uintptr_t *p, size_t bytes, fake_stream *s)
-{
-    ENTER(cuMemAllocAsync);
-    CURRENT;
-    if (s && s->capturing) {
-        s->nodes++;
-        s->node_memory++;
-        fake.count.mallocs_in_capture++;
-    }
-    return take(p, bytes, 2);
-}
-FAKE int cuMemFreeAsync(uintptr_t p, fake_stream *s)
-{
-    ENTER(cuMemFreeAsync);
-    CURRENT;
-    if (s && s->capturing) {
-        s->nodes++;
-        s->node_memory--;
-    }
-    return give(p, 2);
-}
-FAKE int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
-{
-    *total = fake.total;
-    *free_bytes = fake.total - (fake.count.bytes < fake.total ? fake.count.bytes : fake.total);
-    return 0;
-}
-FAKE int cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    ENTER(cuMemHostAlloc);
-    CURRENT;
-    if (forbidden()) return 900;
-    return take((uintptr_t *)p, bytes, 1);
-}
-FAKE int cuMemFreeHost(void *p)
-{
-    ENTER(cuMemFreeHost);
-    return give((uintptr_t)p, 1);
-}
-/* Both ends must be what the call says, and inside one block. */
-static int copy(uintptr_t d, int d_device, uintptr_t s, int s_device, size_t n, fake_stream *stream)
-{
-    CURRENT;
-    if (stream_check(stream)) return 400;
-    fake_block *bd = block_at(d), *bs = block_at(s);
-    if (d_device != (bd && bd->kind == 2) || s_device != (bs && bs->kind == 2)) return 1;
-    if ((bd && d + n > bd->p + bd->bytes) || (bs && s + n > bs->p + bs->bytes)) return 1;
-    fake.count.copies++;
-    if (stream && stream->capturing)
-        stream->nodes++;
-    else
-        memmove((void *)d, (void *)s, n);
-    return 0;
-}
-FAKE int cuMemcpyHtoDAsync_v2(uintptr_t d, const void *s, size_t n, fake_stream *stream)
-{
-    ENTER(cuMemcpyHtoDAsync_v2);
-    return copy(d, 1, (uintptr_t)s, 0, n, stream);
-}
-FAKE int cuMemcpyDtoHAsync_v2(void *d, uintptr_t s, size_t n, fake_stream *stream)
-{
-    ENTER(cuMemcpyDtoHAsync_v2);
-    return copy((uintptr_t)d, 0, s, 1, n, stream);
-}
-FAKE int cuMemcpyDtoDAsync_v2(uintptr_t d, uintptr_t s, size_t n, fake_stream *stream)
-{
-    ENTER(cuMemcpyDtoDAsync_v2);
-    return copy(d, 1, s, 1, n, stream);
-}
-static int set(uintptr_t d, const void *v, size_t size, size_t n, fake_stream *stream)
-{
-    CURRENT;
-    fake_block *b = block_at(d);
-    if (!b || d + n * size > b->p + b->bytes || d % size) return 1;
-    if (stream && stream->capturing) return stream->nodes++, 0;
-    for (size_t i = 0; i < n; i++) memcpy((char *)d + i * size, v, size);
-    return 0;
-}
-FAKE int cuMemsetD8Async(uintptr_t d, unsigned char v, size_t n, fake_stream *s)
-{
-    ENTER(cuMemsetD8Async);
-    return set(d, &v, 1, n, s);
-}
-FAKE int cuMemsetD16Async(uintptr_t d, unsigned short v, size_t n, fake_stream *s)
-{
-    ENTER(cuMemsetD16Async);
-    return set(d, &v, 2, n, s);
-}
-FAKE int cuMemsetD32Async(uintptr_t d, unsigned v, size_t n, fake_stream *s)
-{
-    ENTER(cuMemsetD32Async);
-    return set(d, &v, 4, n, s);
-}
-FAKE int cuPointerGetAttributes(unsigned n, const int *what, void **to, uintptr_t p)
-{
-    ENTER(cuPointerGetAttributes);
-    CURRENT;
-    pthread_mutex_lock(&fake.lock);
-    const fake_block *b = block_at(p);
-    for (unsigned i = 0; i < n; i++) {
-        if (what[i] == 2) *(int *)to[i] = b ? b->kind : 0;
-        if (what[i] == 8) *(int *)to[i] = 0;
-        if (what[i] == 9) *(int *)to[i] = b ? b->device : -2;
-        if (what[i] == 11) *(uintptr_t *)to[i] = b ? b->p : 0;
-        if (what[i] == 12) *(size_t *)to[i] = b ? b->bytes : 0;
-    }
-    pthread_mutex_unlock(&fake.lock);
     return 0;
 }
 
@@ -592,7 +405,7 @@ FAKE int cuGraphInstantiateWithFlags(fake_graph **exec, fake_graph *g, unsigned 
 FAKE int cuGraphLaunch(fake_graph *exec, fake_stream *s)
 {
     ENTER(cuGraphLaunch);
-    if (stream_check(s)) return 400;
+    if (fake_stream_check(s)) return 400;
     fake.count.graph_launches++;
     return exec ? 0 : 1;
 }

@@ -60,4 +60,15 @@ int fake_enter(const char *function, bool sticky);
         int fake_r = fake_enter(#f, true); \
         if (fake_r) return fake_r;         \
     } while (0)
+/* 0, or the driver's answer when no context is current */
+int fake_need_context(void);
+#define CURRENT                           \
+    do {                                  \
+        int fake_c = fake_need_context(); \
+        if (fake_c) return fake_c;        \
+    } while (0)
+int fake_forbidden(
+    void); /* 900 for calls that a capture in global mode forbids to threads that are not relaxed */
+int fake_stream_check(const fake_stream *s);
+void fake_finish(const fake_stream *s, bool all); /* events of the stream, or all */
 #endif

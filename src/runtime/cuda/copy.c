@@ -36,7 +36,7 @@ static st_gpu_spec spec_of(int transposing, int e)
     return (st_gpu_spec){.id = id[transposing][e],
                          .source = "copy.cu",
                          .entry = transposing ? "st_transpose" : "st_copy",
-                         .option = {option[e]}};
+                         .option = {option[e], transposing ? "-DTRANSPOSE" : NULL}};
 }
 
 static bool pack_list(int cc, int i, st_gpu_spec *s)

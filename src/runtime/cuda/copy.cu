@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy.cu - copies and fills with any strides. ESIZE bytes an element (1, 2, 4, 8, 16); a walk is a list of dims with the output's
-// longest stride first, strides in bytes.
+// longest stride first, strides in bytes. With -DTRANSPOSE the image holds st_transpose, else st_copy.
 #ifndef ESIZE
 #define ESIZE 4
 #endif
@@ -23,6 +23,7 @@ struct walk {
     uint4 value; // of a fill
 };
 
+#ifndef TRANSPOSE
 __device__ __forceinline__ elem value_of(const uint4 &v)
 {
 #if ESIZE <= 4
@@ -64,6 +65,7 @@ extern "C" __global__ void __launch_bounds__(256) st_copy(char *dst, const char 
     }
 }
 
+#else
 // Tiles of 32 x 32 through shared memory: dim n-1 is dense in the output, dim n-2 in the input (the host puts it there). blockIdx.x: tiles;
 // blockIdx.y and on: the other dims.
 extern "C" __global__ void __launch_bounds__(256) st_transpose(char *dst, const char *src, const walk w, i64 others)
@@ -89,3 +91,4 @@ extern "C" __global__ void __launch_bounds__(256) st_transpose(char *dst, const 
         __syncthreads();
     }
 }
+#endif

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* a handle's: padded copies of an odd 4096-class bf16 product take 68 MB, of an f32 one twice that */
+enum { WORKSPACE_LIMIT = 256 << 20 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static st_cuda *devices[ST_CUDA_DEVICES];
 
@@ -160,7 +163,7 @@ bool st_cuda_attach(strata_handle *h, st_err *e, int ordinal)
     st_cuda *g = st_cuda_open(e, ordinal);
     if (!g) return false;
     h->gpu = &g->gpu;
-    h->workspace_limit = (size_t)64 << 20;
+    h->workspace_limit = (size_t)WORKSPACE_LIMIT;
     snprintf(h->device, sizeof h->device, "%s", g->gpu.device);
     return true;
 }

@@ -32,10 +32,25 @@ static int swizzle_code(int bytes)
     return bytes == 0 ? 0 : bytes == 32 ? 1 : bytes == 64 ? 2 : bytes == 128 ? 3 : -1;
 }
 
+static const char *type_word(int type)
+{
+    return type == ST_GPU_TF32 ? "tf32" : strata_type_name((strata_type)type);
+}
+
+/* A dim of one element has no stride that matters: it gets one that the driver takes. */
+static uint64_t map_stride(const int64_t *dim, const int64_t *stride, int i)
+{
+    if (dim[i] > 1) return (uint64_t)stride[i];
+    int64_t s = 16;
+    for (int k = 1; k < i; k++)
+        if (dim[k] > 1) s = st_max64(s, st_min64(stride[k] * dim[k], (int64_t)1 << 39));
+    return (uint64_t)st_round_up(s, 16);
+}
+
 static strata_status refuse(strata_handle *h, const char *why, int type, int rank, const void *base)
 {
     return st_fail(&h->err, STRATA_ERROR_INTERNAL, "a tensor map of %s, rank %d, at %p cannot be made: %s",
-                   strata_type_name((strata_type)type), rank, base, why);
+                   type_word(type), rank, base, why);
 }
 
 /* The rules that the driver would break off with one code for. */
@@ -49,7 +64,7 @@ static const char *broken_rule(int rank, const void *base, const int64_t *dim, c
     for (int i = 0; i < rank; i++)
         if (dim[i] < 1 || dim[i] > (int64_t)1 << 32) return "every dim must be 1 to 2^32";
     for (int i = 1; i < rank; i++)
-        if (stride[i] < 0 || stride[i] & 15 || stride[i] >= (int64_t)1 << 40)
+        if (dim[i] > 1 && (stride[i] < 0 || stride[i] & 15 || stride[i] >= (int64_t)1 << 40))
             return "strides must be multiples of 16 bytes below 2^40";
     return NULL;
 }
@@ -65,7 +80,7 @@ strata_status st_gpu_map_tiled(strata_handle *h, st_gpu_map *map, int type, int 
         if (box[i] < 1 || box[i] > 256)
             return refuse(h, "a box has 1 to 256 elements along each dim", type, rank, base);
         d[i] = (uint64_t)dim[i];
-        if (i) s[i - 1] = (uint64_t)stride[i];
+        if (i) s[i - 1] = map_stride(dim, stride, i);
         b[i] = (uint32_t)box[i];
         one[i] = 1;
     }
@@ -76,7 +91,7 @@ strata_status st_gpu_map_tiled(strata_handle *h, st_gpu_map *map, int type, int 
     return r ? st_cuda_fail(&h->err, st_cuda_of(h), NULL, "cuTensorMapEncodeTiled", r,
                             "a tensor map of %s, rank %d, dim 0 of %lld with a box of %d and a swizzle of %d "
                             "bytes was refused",
-                            strata_type_name((strata_type)type), rank, (long long)dim[0], box[0], swizzle)
+                            type_word(type), rank, (long long)dim[0], box[0], swizzle)
              : STRATA_OK;
 }
 
@@ -93,7 +108,7 @@ strata_status st_gpu_map_im2col(strata_handle *h, st_gpu_map *map, int type, int
     if (rule) return refuse(h, rule, type, rank, base);
     for (int i = 0; i < rank; i++) {
         d[i] = (uint64_t)dim[i];
-        if (i) s[i - 1] = (uint64_t)stride[i];
+        if (i) s[i - 1] = map_stride(dim, stride, i);
         e[i] = step ? (uint32_t)step[i] : 1;
     }
     const st_libcuda *cu = st_cuda_of(h)->cu;
@@ -101,7 +116,6 @@ strata_status st_gpu_map_im2col(strata_handle *h, st_gpu_map *map, int type, int
                                            (void *)(uintptr_t)base, d, s, lower, upper, (uint32_t)channels,
                                            (uint32_t)pixels, e, 0, swizzle_code(swizzle), L2_128, 0);
     return r ? st_cuda_fail(&h->err, st_cuda_of(h), NULL, "cuTensorMapEncodeIm2col", r,
-                            "a tensor map for windows of %s, rank %d, was refused",
-                            strata_type_name((strata_type)type), rank)
+                            "a tensor map for windows of %s, rank %d, was refused", type_word(type), rank)
              : STRATA_OK;
 }

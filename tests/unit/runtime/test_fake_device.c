@@ -37,7 +37,7 @@ static void devices(void **state)
     h = fake_handle("cuda:0");
     assert_string_equal(strata_handle_device(h), "cuda:0");
     assert_true(h->gpu && !h->staging && h->gpu->cc == 90 && h->gpu->smem_block == 227 << 10);
-    assert_true(h->workspace_limit == 64 << 20);
+    assert_true(h->workspace_limit == 256 << 20);
     strata_destroy(h);
 }
 
@@ -193,6 +193,10 @@ static void launches(void **state)
     test_ok(h, st_gpu_map_tiled(h, &map, STRATA_BF16, 2, (void *)4096, dim, stride, box, 128));
     assert_true(map.opaque[0] == 9 && map.opaque[1] == 2 && map.opaque[2] == 4096 && map.opaque[3] == 64 &&
                 map.opaque[4] == 256 && map.opaque[5] == 64 && map.opaque[6] == 3);
+    test_ok(h, st_gpu_map_tiled(h, &map, ST_GPU_TF32, 2, (void *)4096, (const int64_t[]){64, 1},
+                                (const int64_t[]){4, 0}, (const int[]){32, 1}, 128));
+    assert_true(map.opaque[0] == 11 &&
+                map.opaque[4] == 16); /* a dim of one element: its stride does not matter */
     test_error(h, st_gpu_map_tiled(h, &map, STRATA_BF16, 2, (void *)4098, dim, stride, box, 128),
                STRATA_ERROR_INTERNAL, "bf16", "multiple of 16");
     test_error(

@@ -234,8 +234,8 @@ static void workspace(void **state)
     test_ok(h, strata_stream_create(h, &s));
     char *w = st_workspace(h, 1000);
     assert_true(w && st_gpu_reaches(h, w));
-    assert_null(st_workspace(h, (64 << 20) + 1));
-    assert_true(strstr(strata_error(h), "limit is 67108864") &&
+    assert_null(st_workspace(h, (256 << 20) + 1));
+    assert_true(strstr(strata_error(h), "limit is 268435456") &&
                 strstr(strata_error(h), "strata_set_workspace_limit"));
     assert_ptr_equal(st_workspace(h, 1000), w);
     /* the new stream waits for the old one's use of it, once */
