@@ -45,8 +45,8 @@ template <int LAYOUT, int PITCH> struct place {
         return (LAYOUT == LK ? row * PITCH + k : k * PITCH + row) * sizeof(TA);
     }
 };
-typedef loader<TA, OF_A, NT, BM, BK, LA, VA, LA == LK ? BK / VA : BM / VA, place<LA, PITCH_A>> loader_a;
-typedef loader<TA, OF_B, NT, BN, BK, LB, VB, LB == LK ? BK / VB : BN / VB, place<LB, PITCH_B>> loader_b;
+typedef loader<TA, OF_A, NT, BM, BK, LA, VA, LA == LK ? 8 : BM / VA, place<LA, PITCH_A>> loader_a;
+typedef loader<TA, OF_B, NT, BN, BK, LB, VB, LB == LK ? 8 : BN / VB, place<LB, PITCH_B>> loader_b;
 
 /* what the instruction takes: doubles, or f32 rounded to 11 bits of mantissa */
 template <class T> struct operand;

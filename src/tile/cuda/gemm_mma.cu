@@ -62,7 +62,7 @@ template <class T, int W, int ROWS, int LAYOUT, int V, class S> struct gatherer 
     static constexpr int UK = LAYOUT == LR && ES == 2 ? 1 : 4 / ES, UR = LAYOUT == LR && ES == 2 ? 2 : V;
     static constexpr int FU = LAYOUT == LK ? UK : UR, SU = LAYOUT == LK ? UR : UK;
     static constexpr int FAST = (LAYOUT == LK ? BK : ROWS) / FU, SLOW = (LAYOUT == LK ? ROWS : BK) / SU;
-    static constexpr int LF = FAST < NT ? FAST : NT, LS = NT / LF, FI = FAST / LF, SI = (SLOW + LS - 1) / LS;
+    static constexpr int LANES = LAYOUT == LK ? 8 : NT, LF = FAST < LANES ? FAST : LANES, LS = NT / LF, FI = FAST / LF, SI = (SLOW + LS - 1) / LS;
     static constexpr int RI = LAYOUT == LK ? SI : FI, KI = LAYOUT == LK ? FI : SI, PR = V == 4 ? 1 : UR, WORDS = ES == 2 ? 1 : V;
     static_assert(FAST % LF == 0 && NT % LF == 0, "lanes do not divide the tile");
     loader<T, W, NT, ROWS, BK, LAYOUT, 1, 1, S> axes; /* for along() only */

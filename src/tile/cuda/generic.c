@@ -14,12 +14,10 @@ enum { WIDE, NARROW };
 typedef struct st_gplan {
     st_contract_plan head;
     st_gproblem g;
-    const st_grow *row;
-    st_gconfig f;
-    const st_gpu_kernel *kernel[2], *sum[2]; /* by alignment; sum: NULL without a split */
-    st_gconfig narrow;
-    st_gparams params;
-    unsigned smem;
+    const st_grow *row[2]; /* by alignment, as all that follows */
+    st_gconfig f[2];
+    const st_gpu_kernel *kernel[2], *sum[2]; /* sum: NULL without a split */
+    st_gparams params[2];
 } st_gplan;
 
 static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n)
@@ -41,6 +39,10 @@ static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *
 
 static const char *order_of(const st_grow *row, bool split)
 {
+    if (row->kind >= ST_G_SKINNY_K)
+        return split ? "k in even parts, each in pieces that a block's warps sum in turn; warps, then parts "
+                       "added in order"
+                     : "k in pieces that a block's warps sum in turn; warps added in order";
     if (row->kind == ST_G_SIMT)
         return split ? "k in even parts, each ascending in one accumulator; parts added in order"
                      : "k ascending, one accumulator";
@@ -97,7 +99,9 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
 {
     const st_gplan *p = (const st_gplan *)plan;
     const uint64_t t0 = st_trace_begin();
-    st_gparams a = p->params;
+    const int narrow = !st_generic_aligned(&p->g, &p->f[WIDE], data);
+    const st_gconfig *f = &p->f[narrow];
+    st_gparams a = p->params[narrow];
     a.alpha = p->head.alpha;
     a.beta = p->head.beta;
     strata_status s;
@@ -110,20 +114,17 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (a.alpha == 0) a.K = 0; /* A and B are not read */
     if (plan->workspace && !(a.part = st_plan_workspace(h, plan, r))) return h->err.status;
     st_cuda_epilogue_params(&p->g.own, p->g.swapped, data, &a.epi);
-    const int narrow = !st_generic_aligned(&p->g, &p->f, data);
-    const uint32_t blocks = a.tiles_m * a.tiles_n * a.G;
     void *args[] = {&a};
-    st_gpu_launch l = {.kernel = p->kernel[narrow],
-                       .grid = {blocks, a.splits, 1},
-                       .block = {(unsigned)(p->row->warps_m * p->row->warps_n * 32), 1, 1},
-                       .smem = p->smem,
-                       .args = args};
+    const st_gpu_launch l = {.kernel = p->kernel[narrow],
+                             .grid = {a.tiles_m * a.tiles_n * a.G, a.splits, 1},
+                             .block = {st_generic_threads(p->row[narrow], f), 1, 1},
+                             .smem = st_generic_smem(p->row[narrow], f),
+                             .args = args};
     s = st_gpu_run(h, &l);
     if (!s && p->sum[0]) {
         const bool aligned =
-            (uintptr_t)a.c % ((uintptr_t)p->f.cv * strata_type_bits((strata_type)p->g.c.tc) / 8) == 0;
-        const int64_t cv = aligned ? p->f.cv : 1;
-        const int64_t threads = st_ceil_div(p->g.N, cv) * p->g.M * p->g.G;
+            (uintptr_t)a.c % ((uintptr_t)p->f[WIDE].cv * strata_type_bits((strata_type)p->g.c.tc) / 8) == 0;
+        const int64_t threads = st_ceil_div(p->g.N, aligned ? p->f[WIDE].cv : 1) * p->g.M * p->g.G;
         const st_gpu_launch sum = {.kernel = p->sum[!aligned],
                                    .grid = {(unsigned)st_ceil_div(threads, 256), 1, 1},
                                    .block = {256, 1, 1},
@@ -144,13 +145,12 @@ static strata_status get_kernels(strata_handle *h, st_gplan *p)
     strata_status s = st_cuda_epilogue_text(&h->err, &p->g.own, p->head.expr, p->g.swapped, &text);
     for (int i = WIDE; i <= NARROW && !s; i++) {
         st_gspec spec;
-        const st_gconfig *f = i ? &p->narrow : &p->f;
-        st_generic_spec(p->row, &p->g, f, tc, text, &spec);
+        st_generic_spec(p->row[i], &p->g, &p->f[i], tc, text, &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->kernel[i]);
-        if (s || p->f.splits == 1) continue;
-        st_gconfig one = p->f;
-        if (i) one.cv = 1;
-        st_generic_sum_spec(p->row, &p->g, &one, tc, text, &spec);
+        if (s || p->f[i].splits == 1) continue;
+        st_gconfig one = p->f[i];
+        if (i == NARROW) one.cv = 1;
+        st_generic_sum_spec(p->row[i], &p->g, &one, tc, text, &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->sum[i]);
     }
     free(text);
@@ -161,28 +161,28 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
                            strata_plan **plan)
 {
     st_contract_plan *head;
+    const st_grow *row = c->row;
     char why[160];
     *plan = NULL;
     strata_status s = st_contract_plan_new(h, problem, sizeof(st_gplan), &head);
     if (s) return s;
     st_gplan *p = (st_gplan *)head;
-    p->row = c->row;
+    p->row[WIDE] = row;
     st_generic_problem(&head->problem, problem->text, &p->g);
-    if (!st_generic_configure(p->row, &p->g, h->gpu, problem->text != NULL, c->arg[0] != 0, &p->f, why,
+    if (!st_generic_configure(row, &p->g, h->gpu, problem->text != NULL, c->arg[0] != 0, &p->f[WIDE], why,
                               sizeof why))
         s = st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s: %s", problem->who, c->kernel, why);
     if (!s) {
-        p->narrow = p->f;
-        st_generic_unaligned(p->row, &p->narrow);
+        p->f[NARROW] = p->f[WIDE];
+        p->row[NARROW] = st_generic_unaligned(row, &p->f[NARROW]);
         s = get_kernels(h, p);
     }
     if (s) {
         strata_plan_destroy(&head->base);
         return s;
     }
-    st_generic_params(p->row, &p->g, &p->f, &p->params);
-    p->smem = st_generic_smem(p->row, &p->f);
-    head->base.workspace = st_generic_workspace(p->row, &p->g, &p->f);
+    for (int i = WIDE; i <= NARROW; i++) st_generic_params(p->row[i], &p->g, &p->f[i], &p->params[i]);
+    head->base.workspace = st_generic_workspace(row, &p->g, &p->f[WIDE]);
     head->base.run = run;
     *plan = &head->base;
     return STRATA_OK;

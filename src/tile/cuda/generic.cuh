@@ -167,7 +167,8 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
     /* starts the copies of the tile at k0 into the stage at shared address `to` */
     __device__ __forceinline__ void start(const st_params &p, u32 to, u32 k0, u32 k1) const
     {
-#pragma unroll
+        /* many single elements: their addresses would take all registers */
+#pragma unroll(RI * KI > 8 ? 1 : KI)
         for (int j = 0; j < KI; j++) {
             if (LAYOUT == LR && ragged && k_at(j) >= DEPTH) continue;
             const u32 k = k0 + k_at(j);

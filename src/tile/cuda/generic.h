@@ -35,7 +35,7 @@ typedef struct st_gparams {
 } st_gparams;
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
-typedef enum st_gkind { ST_G_SIMT, ST_G_LDS, ST_G_MMA, ST_G_KINDS } st_gkind;
+typedef enum st_gkind { ST_G_SIMT, ST_G_LDS, ST_G_MMA, ST_G_SKINNY_K, ST_G_SKINNY_N, ST_G_KINDS } st_gkind;
 typedef struct st_grow {
     const char *name; /* of the tile: "128x128x16_s3_simt" */
     st_gkind kind;
@@ -65,12 +65,15 @@ typedef struct st_gconfig {
     int kax, cv, splits;
     bool epilogue;
     int64_t k_split;
+    /* skinny kernels: X is A; its rows as compiled; fragments or rows of W a warp, or rows a lane; rows of W a block; warps */
+    bool x_is_a;
+    int rows_x, width, block, warps;
 } st_gconfig;
 /* How the row would run the problem, on `sms` multiprocessors; false with the rule that refuses in why. splits > 1 only where `split`. */
 bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool epilogue,
                           bool split, st_gconfig *f, char *why, size_t n);
-/* The same for addresses with no alignment but the elements': copies of one element. */
-void st_generic_unaligned(const st_grow *row, st_gconfig *f);
+/* The same for addresses with no alignment but the elements': copies of one element. Returns the row that does it, in the same order of k: this one, or a smaller tile. */
+const st_grow *st_generic_unaligned(const st_grow *row, st_gconfig *f);
 /* Does every address have the alignment that f needs? data: A, B, C as the caller gives them. */
 bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const data[]);
 double st_generic_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
@@ -89,6 +92,12 @@ void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gcon
 void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfig *f, st_gparams *p);
 void st_generic_list(st_glist *to, const st_axes *l);
 unsigned st_generic_smem(const st_grow *row, const st_gconfig *f);
+unsigned st_generic_threads(const st_grow *row, const st_gconfig *f);
+/* generic_skinny.c */
+bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool split,
+                         st_gconfig *f, char *why, size_t n);
+double st_skinny_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
+bool st_generic_together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v);
 
 void st_generic_register(void);        /* generic.c */
 void st_cuda_reference_register(void); /* reference_cuda.c */

@@ -55,7 +55,7 @@ static bool multiple(const st_axes *l, int which, int v, int64_t but)
 }
 
 /* May v elements along the innermost axis of `fast` be one copy? */
-static bool together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v)
+bool st_generic_together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v)
 {
     const int64_t last = fast->count - 1;
     if (v == 1) return true;
@@ -85,7 +85,8 @@ static void side(const st_gproblem *g, int s, int type, const int *allowed, st_g
     const bool bounded = g->window == s + 1 && fast->count && bound_on(&g->c, !along_rows, fast->count - 1);
     if (bounded) return;
     for (int i = 0; allowed[i]; i++)
-        if (together(fast, slow, &g->c.batch, which, allowed[i]) && allowed[i] * size_of(type) <= 16) {
+        if (st_generic_together(fast, slow, &g->c.batch, which, allowed[i]) &&
+            allowed[i] * size_of(type) <= 16) {
             f->vec[s] = allowed[i];
             return;
         }
@@ -94,15 +95,14 @@ static void side(const st_gproblem *g, int s, int type, const int *allowed, st_g
 /* Elements a copy that a kind's loaders have, the most first. */
 static const int *vectors(const st_grow *row, bool along_rows)
 {
-    static const int one[] = {1, 0}, four[] = {4, 2, 1, 0}, two[] = {2, 1, 0}, eight[] = {8, 4, 2, 1, 0},
+    static const int one[] = {1, 0}, two[] = {2, 1, 0}, four[] = {4, 1, 0}, eight[] = {8, 4, 2, 1, 0},
                      wide[] = {16, 8, 4, 1, 0};
-    static const int four1[] = {4, 1, 0};
+    const int es = size_of(row->ta);
     switch (row->kind) {
-    case ST_G_SIMT: return along_rows ? size_of(row->ta) == 8 ? two : four1 : one;
-    case ST_G_LDS: return size_of(row->ta) == 8 ? two : four1;
-    default: return size_of(row->ta) == 1 ? (along_rows ? four1 : wide) : along_rows ? eight : eight;
+    case ST_G_SIMT: return !along_rows ? one : es == 8 ? two : four;
+    case ST_G_LDS: return es == 8 ? two : four;
+    default: return es == 2 ? eight : along_rows ? four : wide;
     }
-    (void)four;
 }
 
 /* ---- configuration ---------------------------------------------------------------------------------------------------------- */
@@ -167,8 +167,8 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
     double us = ((double)waves + share) * (double)steps * step + (double)(waves + (rest != 0)) * 1.0 + 3.0;
     const double c = (double)g->M * (double)g->N * (double)g->G;
     if (splits > 1) us += 2.5 + c * (double)splits * size_of(row->tacc) * 2 / copy;
-    const double least =
-        ((double)g->M * (double)g->K + (double)g->N * (double)g->K) * (double)g->G * size_of(row->ta) / copy;
+    const double least = ((double)g->M * (double)g->K + (double)g->N * (double)g->K) * (double)g->G *
+                         size_of(row->ta) / copy * 1.3;
     return us > least + 3 ? us : least + 3;
 }
 
@@ -205,11 +205,17 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         side(g, s, types[s], vectors(row, false), f);
         side(g, s, types[s], vectors(row, f->layout[s]), f);
     }
+    if (row->kind == ST_G_MMA && row->bm * row->bn > 128 * 128 &&
+        (f->vec[0] * size_of(row->ta) < 4 || f->vec[1] * size_of(row->tb) < 4)) {
+        snprintf(why, n, "has no registers left to gather elements that are not aligned to 4 bytes");
+        return false;
+    }
     f->kax = g->c.k.count <= 1 ? 1 : 3;
     const int most = row->kind == ST_G_SIMT ? (size_of(row->tacc) == 8 ? 2 : 4) : 2;
-    f->cv = together(&g->c.n, &g->c.m, &g->c.batch, 'c', most) ? most : 1;
+    f->cv = st_generic_together(&g->c.n, &g->c.m, &g->c.batch, 'c', most) ? most : 1;
     f->epilogue = epilogue;
     f->splits = 1;
+    if (row->kind >= ST_G_SKINNY_K) return st_skinny_configure(row, g, gpu, split, f, why, n);
     f->k_split = st_ceil_div(st_max64(g->K, 1), row->bk) * row->bk;
     const int64_t steps = st_ceil_div(g->K, row->bk);
     const unsigned smem = st_generic_smem(row, f);
@@ -246,7 +252,7 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
 
 double st_generic_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
 {
-    return total_us(row, g, f, gpu, f->splits);
+    return row->kind >= ST_G_SKINNY_K ? st_skinny_us(row, g, f, gpu) : total_us(row, g, f, gpu, f->splits);
 }
 
 size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_gconfig *f)
@@ -254,11 +260,18 @@ size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_g
     return f->splits > 1 ? (size_t)(g->M * g->N * g->G) * (size_t)f->splits * (size_t)size_of(row->tacc) : 0;
 }
 
-void st_generic_unaligned(const st_grow *row, st_gconfig *f)
+const st_grow *st_generic_unaligned(const st_grow *row, st_gconfig *f)
 {
-    (void)row;
     f->vec[0] = f->vec[1] = 1;
     if (f->splits == 1) f->cv = 1;
+    if (row->kind != ST_G_MMA || row->bm * row->bn <= 128 * 128) return row;
+    int count;
+    const st_grow *rows = st_generic_rows(&count), *best = row;
+    for (int i = 0; i < count; i++)
+        if (rows[i].kind == row->kind && rows[i].ta == row->ta && rows[i].tb == row->tb &&
+            rows[i].bk == row->bk && rows[i].bm * rows[i].bn <= 128 * 128)
+            best = &rows[i];
+    return best;
 }
 
 bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const data[])
@@ -316,8 +329,13 @@ void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfi
     p->N = (uint32_t)g->N;
     p->K = (uint32_t)g->K;
     p->G = (uint32_t)g->G;
-    p->tiles_m = (uint32_t)st_ceil_div(g->M, row->bm);
-    p->tiles_n = (uint32_t)st_ceil_div(g->N, row->bn);
+    if (row->kind >= ST_G_SKINNY_K) { /* one tile of X, many of W */
+        p->tiles_m = f->x_is_a ? 1 : (uint32_t)st_ceil_div(g->M, f->block);
+        p->tiles_n = f->x_is_a ? (uint32_t)st_ceil_div(g->N, f->block) : 1;
+    } else {
+        p->tiles_m = (uint32_t)st_ceil_div(g->M, row->bm);
+        p->tiles_n = (uint32_t)st_ceil_div(g->N, row->bn);
+    }
     p->splits = (uint32_t)f->splits;
     p->k_split = (uint32_t)f->k_split;
 }
@@ -326,6 +344,7 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
 {
     const int es = size_of(row->ta), q = 16 / es;
     int a, b;
+    if (row->kind >= ST_G_SKINNY_K) return 0;
     if (row->kind == ST_G_SIMT) {
         a = row->bk * (row->bm + (f->layout[0] ? 0 : q)) * es;
         b = row->bk * (row->bn + (f->layout[1] ? 0 : q)) * es;
@@ -338,4 +357,9 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
         b = row->bn * row->bk * es;
     }
     return (unsigned)((a + b) * row->stages);
+}
+
+unsigned st_generic_threads(const st_grow *row, const st_gconfig *f)
+{
+    return 32u * (unsigned)(row->kind >= ST_G_SKINNY_K ? f->warps : row->warps_m * row->warps_n);
 }

@@ -39,8 +39,10 @@ void st_generic_id(const st_grow *row, int tc, bool split, char *id, size_t n)
              split ? "_sk" : "", row->cc);
 }
 
-static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_mma.cu"},
-                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_mma"};
+static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_mma.cu", "skinny_k.cu",
+                                               "skinny_n.cu"},
+                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_mma", "skinny_k",
+                                                     "skinny_n"};
 
 static void option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3);
 static void option(st_gspec *s, const char *fmt, ...)
@@ -52,6 +54,45 @@ static void option(st_gspec *s, const char *fmt, ...)
     vsnprintf(s->text[i], sizeof s->text[i], fmt, ap);
     va_end(ap);
     s->spec.option[i] = s->text[i];
+}
+
+static void tile_options(const st_grow *row, const st_gproblem *g, const st_gconfig *f, bool split,
+                         st_gspec *s)
+{
+    option(s, "-DBM=%d", row->bm);
+    option(s, "-DBN=%d", row->bn);
+    option(s, "-DBK=%d", row->bk);
+    option(s, "-DSTAGES=%d", row->stages);
+    option(s, "-DWARPS_M=%d", row->warps_m);
+    option(s, "-DWARPS_N=%d", row->warps_n);
+    option(s, "-DMINB=%d", row->blocks_sm);
+    if (row->kind == ST_G_SIMT) {
+        option(s, "-DLM=%d", row->lanes_m);
+        option(s, "-DLN=%d", 32 / row->lanes_m);
+    }
+    option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
+    option(s, "-DVA=%d", f->vec[0]);
+    option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
+    option(s, "-DVB=%d", f->vec[1]);
+    option(s, "-DWIN=%d", g->window);
+    option(s, "-DKAX=%d", f->kax);
+    option(s, "-DCV=%d", split ? 1 : f->cv);
+}
+
+static void skinny_options(const st_grow *row, const st_gconfig *f, st_gspec *s)
+{
+    const int x = f->x_is_a ? 0 : 1;
+    option(s, "-DROWS_X=%d", f->rows_x);
+    option(s, "-DXA=%d", f->x_is_a);
+    option(s, "-DVW=%d", f->vec[!x] > 1);
+    option(s, "-DVX=%d", f->vec[x] > 1);
+    if (row->ta == STRATA_F32) option(s, "-DSKINNY_F32");
+    if (row->kind == ST_G_SKINNY_K) {
+        option(s, "-DFW=%d", f->width);
+    } else {
+        option(s, "-DWARPS=%d", f->warps);
+        option(s, "-DVN=%d", f->width);
+    }
 }
 
 /* What the epilogue computes in: f64 where C or the sums need it. */
@@ -74,26 +115,12 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
     option(s, "-DTB=%s", st_cuda_type((int)g->c.tb));
     option(s, "-DTC=%s", st_cuda_type(split ? row->tacc : tc));
     option(s, "-DST_ACC=%s", split ? "float" : accumulator(row, tc));
-    option(s, "-DBM=%d", row->bm);
-    option(s, "-DBN=%d", row->bn);
-    option(s, "-DBK=%d", row->bk);
-    option(s, "-DSTAGES=%d", row->stages);
-    option(s, "-DWARPS_M=%d", row->warps_m);
-    option(s, "-DWARPS_N=%d", row->warps_n);
-    option(s, "-DMINB=%d", row->blocks_sm);
-    if (row->kind == ST_G_SIMT) {
-        option(s, "-DLM=%d", row->lanes_m);
-        option(s, "-DLN=%d", 32 / row->lanes_m);
-    }
-    option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
-    option(s, "-DVA=%d", f->vec[0]);
-    option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
-    option(s, "-DVB=%d", f->vec[1]);
-    option(s, "-DWIN=%d", g->window);
-    option(s, "-DKAX=%d", f->kax);
-    option(s, "-DCV=%d", split ? 1 : f->cv);
     option(s, "-DSPLIT=%d", split);
     option(s, "-DEPI=%d", s->spec.generated != NULL);
+    if (row->kind >= ST_G_SKINNY_K)
+        skinny_options(row, f, s);
+    else
+        tile_options(row, g, f, split, s);
 }
 
 void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
