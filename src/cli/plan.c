@@ -112,8 +112,8 @@ static int operands(reserved *r, const char *epilogue, strata_tensor out, int64_
 }
 
 typedef struct common {
-    const char *trans, *kernel, *threads, *workspace, *stride, *pad, *dilation, *groups, *layout, *pass,
-        *epilogue;
+    const char *device, *math, *trans, *kernel, *threads, *workspace, *stride, *pad, *dilation, *groups,
+        *layout, *pass, *epilogue;
 } common;
 
 static strata_type type_of(const char *name) { return name ? strata_type_from_name(name) : STRATA_F32; }
@@ -126,10 +126,32 @@ static int bad_type(const char *name)
         name);
 }
 
+/* The same on a GPU, by the data sheet: multiply-adds an SM and clock of Hopper's units (NVIDIA H100 architecture white paper). */
+static void print_gpu_roof(strata_handle *h, double flops, double bytes, strata_type type)
+{
+    strata_device_info d;
+    if (strata_get_device_info(strata_handle_device(h), &d) || d.compute_capability != 90) return;
+    const double macs = type == STRATA_F32 || type == STRATA_F64                              ? 128
+                        : type == STRATA_F16 || type == STRATA_BF16                           ? 2048
+                        : type == STRATA_I8 || type == STRATA_F8E4M3 || type == STRATA_F8E5M2 ? 4096
+                                                                                              : 0;
+    if (macs == 0 || !(d.memory_gbs > 0)) return;
+    const double gflops = 2 * macs * d.multiprocessors * d.clock_mhz * 1e-3;
+    const double work = flops / gflops * 1e-3, move = bytes / d.memory_gbs * 1e-3;
+    printf("roofline by the data sheet: arithmetic %.4g us at %.4g TFLOP/s, memory %.4g us at %.4g GB/s; "
+           "floor about "
+           "%.4g us\n",
+           work, gflops * 1e-3, move, d.memory_gbs, work > move ? work : move);
+}
+
 /* No kernel can be faster than its arithmetic at the FMA peak, nor than its operands can move: both measured now. */
 static void print_roof(strata_handle *h, double flops, double bytes, strata_type type)
 {
     double gflops, gbs;
+    if (strcmp(strata_handle_device(h), "cpu") != 0) {
+        print_gpu_roof(h, flops, bytes, type);
+        return;
+    }
     int threads = strata_get_threads(h);
     if ((type != STRATA_F32 && type != STRATA_F64) || !bench_roof(threads, bytes / 2, &gflops, &gbs)) return;
     if (type == STRATA_F64) gflops /= 2;
@@ -175,10 +197,18 @@ static int plan_gemm(strata_handle *h, int n, const char **w, const common *c, c
     const char *tr = c->trans ? c->trans : "NN";
     if (strlen(tr) != 2 || strspn(tr, "NT") != 2)
         return cli_bad("plan", "--trans is NN, NT, TN or TT, not '%.20s'", tr);
+    static const char *const modes[] = {"exact", "tf32", "bf16x6", "fast"};
+    int math = 0;
+    while (c->math && math < 4 && strcmp(c->math, modes[math]) != 0) math++;
+    if (math == 4) return cli_bad("plan", "--math is exact, tf32, bf16x6 or fast, not '%.20s'", c->math);
+    /* what a product of small types is usually stored as */
+    const strata_type out = type == STRATA_I8                                ? STRATA_I32
+                            : type == STRATA_F8E4M3 || type == STRATA_F8E5M2 ? STRATA_BF16
+                                                                             : type;
     reserved r = {.n = 0};
     size_t size = strata_type_bits(type) / 8 + 1;
     double m = (double)d[0], nn = (double)d[1], k = (double)d[2];
-    void *pa = reserve(&r, m * k, size), *pb = reserve(&r, k * nn, size), *pc = reserve(&r, m * nn, size);
+    void *pa = reserve(&r, m * k, size), *pb = reserve(&r, k * nn, size), *pc = reserve(&r, m * nn, 9);
     int code = CLI_FAILED;
     strata_operand ops[MAX_OPERANDS + 1];
     names nm;
@@ -190,15 +220,16 @@ static int plan_gemm(strata_handle *h, int n, const char **w, const common *c, c
             strata_matrix(pa, type, d[0], d[2], tr[0] == 'T' ? STRATA_COL_MAJOR : STRATA_ROW_MAJOR, 0);
         strata_tensor B =
             strata_matrix(pb, type, d[2], d[1], tr[1] == 'T' ? STRATA_COL_MAJOR : STRATA_ROW_MAJOR, 0);
-        strata_tensor C = strata_matrix(pc, type, d[0], d[1], STRATA_ROW_MAJOR, 0);
-        strata_gemm_options o = {.epilogue = epilogue, .operands = ops};
+        strata_tensor C = strata_matrix(pc, out, d[0], d[1], STRATA_ROW_MAJOR, 0);
+        strata_gemm_options o = {
+            .epilogue = epilogue, .operands = epilogue ? ops : NULL, .math = (strata_math)math};
         strata_plan *p = NULL;
         if (epilogue && operands(&r, epilogue, C, d[0], d[1], type, &nm, ops) < 0)
             cli_bad("plan", "the epilogue names more than %d operands, or too long names", MAX_OPERANDS);
         else
-            code = finish(
-                strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue ? &o : NULL, choice, &p), h,
-                &p, 2 * m * nn * k, (m * k + k * nn + m * nn) * (double)(size - 1), type);
+            code = finish(strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue || math ? &o : NULL,
+                                           choice, &p),
+                          h, &p, 2 * m * nn * k, (m * k + k * nn + m * nn) * (double)(size - 1), type);
     }
     release(&r);
     return code;
@@ -291,6 +322,8 @@ int verb_plan(int argc, char **argv)
     common c = {0};
     const cli_option options[] = {
         {"--kernel", "ID", "force this kernel (`strata kernels` lists them)", &c.kernel, NULL, 0},
+        {"--device", "DEVICE", "cpu (default) or cuda:N", &c.device, NULL, 0},
+        {"--math", "MODE", "gemm: exact (default), tf32, bf16x6 or fast", &c.math, NULL, 0},
         {"--threads", "N", "threads to plan for", &c.threads, NULL, 0},
         {"--workspace", "BYTES", "limit of the workspace (0 always works)", &c.workspace, NULL, 0},
         {"--epilogue", "TEXT", "expression over acc, such as 'relu(acc + bias[n])'", &c.epilogue, NULL, 0},
@@ -332,7 +365,7 @@ int verb_plan(int argc, char **argv)
                        w[0], near);
     }
     strata_handle *h;
-    if (strata_create(&h, "cpu")) return cli_failed("plan", NULL);
+    if (strata_create(&h, c.device ? c.device : "cpu")) return cli_failed("plan", NULL);
     if (c.threads && strata_set_threads(h, (int)v))
         code = cli_failed("plan", h);
     else
