@@ -11,7 +11,9 @@
 extern "C" {
 #endif
 
-/* Convolution. The zero value: stride 1, dilation 1, no padding, one group, cross-correlation. */
+/* Convolution. The zero value: stride 1, dilation 1, no padding, one group, cross-correlation.
+ * Padding is zeros. A tap that meets it is left out or multiplied by zero, as suits the kernel: where a weight is infinite or NaN, an output whose
+ * window overhangs the image may therefore be NaN. Outputs whose windows lie inside, and all outputs of finite weights, are the same either way. */
 typedef struct strata_conv {
     int64_t pad[2];     /* rows and columns of zeros before (top, left) and, unless pad_end is used, after */
     int64_t pad_end[2]; /* after (bottom, right); used when asymmetric is set */
@@ -73,7 +75,8 @@ STRATA_API strata_status strata_pool_output(strata_handle *h, const strata_pool 
 /* argmax: optional (data NULL when absent) i32 tensor of y's dims that receives, for max, the position h*W + w of the maximum in x. */
 STRATA_API strata_status strata_pool_forward(strata_handle *h, const strata_pool *o, strata_tensor x,
                                              strata_tensor y, strata_tensor argmax);
-/* x is needed for max without argmax; ignored otherwise (may then have NULL data). */
+/* x is needed for max without argmax; ignored otherwise (may then have NULL data). argmax holds what the forward call wrote; an entry that is
+ * no position in its output's window gives that output's gradient to nobody, and nothing but dx is written whatever it holds. */
 STRATA_API strata_status strata_pool_backward(strata_handle *h, const strata_pool *o, strata_tensor x,
                                               strata_tensor dy, strata_tensor argmax, strata_tensor dx);
 

@@ -152,6 +152,25 @@ void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run
     return r->workspace;
 }
 
+strata_status st_plan_check_workspace(strata_handle *h, const strata_plan *p, void *const data[],
+                                      const strata_run *r)
+{
+    const bool own = r && r->workspace;
+    const uintptr_t at = (uintptr_t)(own ? r->workspace : h->workspace), end = at + p->workspace;
+    for (int i = 0; i < p->operands; i++) {
+        const uintptr_t x = (uintptr_t)data[i];
+        const st_extent *e = p->extent ? &p->extent[i] : NULL;
+        const uintptr_t lo = x + (uintptr_t)(e ? e->lo : 0), hi = e ? x + (uintptr_t)e->hi : x + 1;
+        if (!x || lo == hi || hi <= at || end <= lo) continue;
+        st_fail(&h->err, STRATA_ERROR_ALIAS,
+                "%s: operand %d (bytes %p to %p) shares memory with %s workspace (%zu bytes at %p)", p->title,
+                i, (void *)lo, (void *)hi, own ? "the run's" : "the handle's", p->workspace, (void *)at);
+        st_err_remedy(&h->err, "give a workspace of its own memory, or none: the handle then keeps one");
+        return STRATA_ERROR_ALIAS;
+    }
+    return STRATA_OK;
+}
+
 /* ---- the text: written when the plan is made, so that describing costs nothing and cannot fail ---- */
 typedef struct st_text {
     char *s;

@@ -85,6 +85,9 @@ void *st_plan_new(size_t bytes); /* zeroed, refs = 1 */
 strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_plan **plan);
 strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *const data[],
                                   const strata_run *r);
+/* STRATA_ERROR_ALIAS when a caller's workspace (r's or the handle's) shares memory with an operand. */
+strata_status st_plan_check_workspace(strata_handle *h, const strata_plan *p, void *const data[],
+                                      const strata_run *r);
 /* Runs a plan for a public call: refuses a plan of another device; on a GPU checks that it reaches the operands, or, on a handle that stages ("auto"),
  * copies host operands to the device and results back. Steps inside a plan call each other's `run` instead. */
 ST_INLINE strata_status st_plan_execute(strata_handle *h, const strata_plan *p, void *const data[],
@@ -92,6 +95,10 @@ ST_INLINE strata_status st_plan_execute(strata_handle *h, const strata_plan *p, 
 {
     if (ST_LIKELY(!h->gpu && p->where == ST_ON_CPU)) {
         if (!p->workspace) return p->run(h, p, data, r);
+        if (ST_UNLIKELY((r && r->workspace) || h->workspace_is_callers)) {
+            const strata_status alias = st_plan_check_workspace(h, p, data, r);
+            if (alias) return alias;
+        }
         const st_enter e = st_handle_enter(h);
         if (ST_UNLIKELY(e == ST_IN_USE)) return st_handle_in_use(p->title);
         const strata_status s = p->run(h, p, data, r);

@@ -406,8 +406,7 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
             trial; /* the exact workspace is what the plan itself says; a plan that fails says why when it is built */
         if (st_win_make(h, p, r, form, &trial)) continue;
         x->workspace = trial->head.base.workspace;
-        trial->head.base.destroy(&trial->head.base);
-        free(trial);
+        strata_plan_destroy(&trial->head.base);
     }
     return n;
 }
@@ -530,8 +529,7 @@ strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_
         s = st_win_padded_build(h, p, problem, row);
     }
     if (s) {
-        destroy(&head->base);
-        free(p);
+        strata_plan_destroy(&head->base);
         return s;
     }
     head->base.workspace = p->shared + p->local * (size_t)p->workers;

@@ -178,10 +178,7 @@ void st_win_pad_free(st_win_pad *d)
 {
     if (!d) return;
     for (int i = 0; i < 2; i++)
-        if (d->plan[i]) {
-            d->plan[i]->head.base.destroy(&d->plan[i]->head.base);
-            free(d->plan[i]);
-        }
+        if (d->plan[i]) strata_plan_destroy(&d->plan[i]->head.base);
     free(d);
 }
 

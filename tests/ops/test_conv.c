@@ -511,6 +511,42 @@ static void test_workspace(void **state)
     test_ok(h, strata_set_threads(h, 0));
 }
 
+/* A workspace may not lie where an operand lies; nothing is written then. */
+static void test_workspace_alias(void **state)
+{
+    (void)state;
+    enum { C = 64, S = 9, N = C * S * S };
+    float *m = aligned_alloc(64, 16 << 20), *x = m, *w = m + N, *y = w + C * C * 9;
+    char *ws = (char *)m + (8 << 20);
+    const strata_conv o = {.pad = {1, 1}};
+    strata_plan *p;
+    for (int i = 0; i < N; i++) x[i] = y[i] = 1;
+    for (int i = 0; i < C * C * 9; i++) w[i] = 1;
+    test_problem("workspace alias");
+    test_ok(h, strata_conv_forward_plan(h, &o, strata_nhwc(x, STRATA_F32, 1, C, S, S),
+                                        strata_nhwc(w, STRATA_F32, C, C, 3, 3),
+                                        strata_nhwc(y, STRATA_F32, 1, C, S, S), NULL, &p));
+    const size_t bytes = strata_plan_workspace(p);
+    assert_true(bytes > 0 && bytes < 4 << 20);
+    void *const data[3] = {x, w, y};
+    /* over the image; over the last bytes of y */
+    char *const bad[] = {(char *)m, (char *)((uintptr_t)(y + N - 1) & ~(uintptr_t)63)};
+    for (int i = 0; i < 2; i++) {
+        const strata_run r = {.workspace = bad[i], .workspace_bytes = bytes};
+        test_error(h, strata_plan_run(h, p, data, &r), STRATA_ERROR_ALIAS,
+                   "shares memory with the run's workspace", i ? "operand 2" : "operand 0");
+        test_ok(h, strata_set_workspace(h, bad[i], 4 << 20));
+        test_error(h, strata_plan_run(h, p, data, NULL), STRATA_ERROR_ALIAS, "the handle's workspace");
+        test_ok(h, strata_set_workspace(h, NULL, 0));
+    }
+    for (int i = 0; i < N; i++) assert_true(x[i] == 1 && y[i] == 1);
+    const strata_run good = {.workspace = ws, .workspace_bytes = bytes};
+    test_ok(h, strata_plan_run(h, p, data, &good));
+    assert_true(y[(4 * S + 4) * C] == 9 * C);
+    strata_plan_destroy(p);
+    free(m);
+}
+
 /* Infinite weights beside padding. A padded tap is left out or multiplied as a zero, as suits the kernel: an output whose window overhangs may
  * be NaN there, and is never another number; outputs whose windows lie inside are what they are. A NaN of the image reaches the outputs
  * whose windows hold it and no others. */
@@ -573,10 +609,15 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flip),      cmocka_unit_test(test_special),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_workspace), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_flip),
+        cmocka_unit_test(test_special),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_workspace_alias),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -324,6 +324,42 @@ static void threads_same_bits(void **s)
     test_ok(h, strata_set_threads(h, 0));
 }
 
+/* An argmax that no forward call wrote: entries outside their windows give their gradients to nobody, and nothing beside dx is written. */
+static void wild_argmax(void **s)
+{
+    (void)s;
+    enum { C = 5, H = 8, W = 6, P = 4, Q = 3 };
+    static const int32_t wild[] = {-1, -2, H * W, H * W + 7, INT32_MAX, INT32_MIN, 0, H * W - 1};
+    const strata_pool o = {.kind = STRATA_POOL_MAX, .window = {2, 2}};
+    for (int nhwc = 0; nhwc < 2; nhwc++) {
+        float *dx = test_guard(C * H * W * sizeof *dx, true);
+        float dy[C * P * Q], want[C * H * W] = {0};
+        int32_t a[C * P * Q];
+        strata_tensor (*const view)(const void *, strata_type, int64_t, int64_t, int64_t, int64_t) =
+            nhwc ? strata_nhwc : strata_nchw;
+        const strata_tensor tx = view(dx, STRATA_F32, 1, C, H, W), ty = view(dy, STRATA_F32, 1, C, P, Q);
+        for (int c = 0; c < C; c++)
+            for (int i = 0; i < P; i++)
+                for (int j = 0; j < Q; j++) {
+                    const int64_t at = c * ty.stride[1] + i * ty.stride[2] + j * ty.stride[3];
+                    const int n = (c * P + i) * Q + j;
+                    dy[at] = (float)(n + 1);
+                    const int y = 2 * i + n % 2,
+                              x = 2 * j + n / 2 % 2; /* every third entry is a position of its window */
+                    a[at] = n % 3 ? wild[n % TEST_COUNT(wild)] : y * W + x;
+                    const int own = a[at] >= 0 && a[at] < H * W && a[at] / W / 2 == i && a[at] % W / 2 == j;
+                    if (own)
+                        want[c * tx.stride[1] + a[at] / W * tx.stride[2] + a[at] % W * tx.stride[3]] +=
+                            dy[at];
+                }
+        memset(dx, 0xff, C * H * W * sizeof *dx);
+        test_ok(h, strata_pool_backward(h, &o, none, ty, view(a, STRATA_I32, 1, C, P, Q), tx));
+        for (int i = 0; i < C * H * W; i++) test_check(dx[i] == want[i], "dx[%d] is %g", i, (double)dx[i]);
+        test_check(test_guard_intact((unsigned char *)dx), "written beside dx");
+        test_guard_free((unsigned char *)dx);
+    }
+}
+
 static void refusals(void **s)
 {
     (void)s;
@@ -358,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(known_values),      cmocka_unit_test(global_average),
                                        cmocka_unit_test(random_cases),      cmocka_unit_test(gradients),
-                                       cmocka_unit_test(threads_same_bits), cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(threads_same_bits), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(wild_argmax)};
     return cmocka_run_group_tests(tests, setup, teardown) + test_lower_levels();
 }
