@@ -10,7 +10,7 @@
 
 /* The child asks in a program of its own, so that the same lines can be had by hand. CUDA_VISIBLE_DEVICES is looked at elsewhere: here it would
  * hide what the driver can do. */
-static int in_own_program(const char *what, int fd)
+int cli_doctor_child(const char *what, int fd)
 {
     if (strncmp(what, "watch ", 6) == 0) return st_steps_body(what, fd);
     if (dup2(fd, STDOUT_FILENO) < 0) return 2;
@@ -27,7 +27,7 @@ static int look_for(const char *root, const char *subject, bool json)
     return code;
 }
 
-static int look_on(const char *count, const char *interval, bool json)
+static int look_on(const st_live *live, const char *count, const char *interval, bool json)
 {
     int64_t n = 0;
     double seconds = 1;
@@ -36,7 +36,7 @@ static int look_on(const char *count, const char *interval, bool json)
         return cli_bad("doctor", "--count takes a number from 1, not '%.40s'", count);
     if (interval && !cli_number(interval, 0.05, 3600, &seconds))
         return cli_bad("doctor", "--interval takes 0.05 to 3600 seconds, not '%.40s'", interval);
-    int code = st_doctor_watch(in_own_program, (int)n, seconds, stdout, json, why, sizeof why);
+    int code = st_doctor_watch(live, (int)n, seconds, stdout, json, why, sizeof why);
     if (why[0]) fprintf(stderr, "strata doctor: %s\n", why);
     return code;
 }
@@ -44,7 +44,8 @@ static int look_on(const char *count, const char *interval, bool json)
 int verb_doctor(int argc, char **argv)
 {
     const char *root = "/", *json = NULL, *html = NULL, *plan = NULL, *subject = NULL, *deep = NULL,
-               *verify = NULL, *watch = NULL, *count = NULL, *interval = NULL, *files = NULL;
+               *verify = NULL, *watch = NULL, *count = NULL, *interval = NULL, *files = NULL,
+               *patience = NULL;
     const cli_option options[] = {
         {"--root", "DIR", "look at the machine below DIR (a mounted disk, a copied tree) instead of this one",
          &root, NULL, 0},
@@ -59,6 +60,9 @@ int verb_doctor(int argc, char **argv)
          &watch, NULL, 0},
         {"--count", "N", "with --watch: N times, then end (default: until interrupted)", &count, NULL, 0},
         {"--interval", "SECONDS", "with --watch: the time between (default 1)", &interval, NULL, 0},
+        {"--patience", "SECONDS",
+         "how long a step of --deep, --verify or --watch may take (default 30; --watch 10)", &patience, NULL,
+         0},
         {"--for", "WHAT", "which copies of the libraries a program, a process (its number) or python3 takes",
          &subject, NULL, 0},
         {"--plan", "WHAT", "which versions fit: --plan \"rtx 2080 ti, pytorch 2.8\"; looks at no machine",
@@ -93,9 +97,11 @@ int verb_doctor(int argc, char **argv)
                                 : "--watch");
     if (plan) return st_doctor_plan(plan, stdout, json != NULL);
     if (subject) return look_for(root, subject, json != NULL);
-    st_live live = {.body = in_own_program, .deep = deep != NULL};
+    st_live live = {.body = cli_doctor_child, .deep = deep != NULL};
+    if (patience && !cli_number(patience, 0.1, 86400, &live.patience))
+        return cli_bad("doctor", "--patience takes 0.1 to 86400 seconds, not '%.40s'", patience);
     if (verify) return st_doctor_verify(&live, stdout, json != NULL);
-    if (watch) return look_on(count, interval, json != NULL);
+    if (watch) return look_on(&live, count, interval, json != NULL);
     st_doctor *d = st_doctor_look(root, files ? NULL : &live, &error);
     if (!d) {
         fprintf(stderr, "strata doctor: %s: %s\n", root, strerror(error));

@@ -87,13 +87,18 @@ int verb_explain(int argc, char **argv)
         for (int i = 0; i < n; i++) st_explain_text(e, words[i]);
     if (!alone) {
         int error;
-        st_doctor *d = st_doctor_run(root, &error);
+        const st_live live = {.body = cli_doctor_child};
+        st_doctor *d = st_doctor_look(root, &live, &error);
         if (!d) {
             fprintf(stderr, "strata explain: %s: %s\n", root, strerror(error));
             failed = true;
         }
-        if (d && st_doctor_verdict(d))
-            st_explain_machine(e, st_doctor_verdict(d)->id, st_doctor_verdict(d)->text);
+        for (int pass = 0; d && pass < 2; pass++)
+            for (int i = 0; i < st_doctor_count(d); i++) {
+                const st_finding *f = st_doctor_finding(d, i);
+                if (f->state == (pass ? ST_FINDING_WARNING : ST_FINDING_FAULT))
+                    st_explain_machine(e, f->id, f->text);
+            }
         st_doctor_free(d);
     }
     code = st_explain_report(e, stdout, json != NULL);

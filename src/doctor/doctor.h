@@ -65,10 +65,9 @@ int st_doctor_for(const char *root, const char *subject, FILE *out, bool json, c
 
 /* `--verify`: what an installation needs, step by step, each tried. live.deep is taken as set. */
 int st_doctor_verify(const st_live *live, FILE *out, bool json);
-/* `--watch`: a table of the GPUs every `interval` seconds, `count` times (0: until it is interrupted); JSON: one line a GPU and time. body as in
- * st_live. ST_CANNOT_LOOK with the reason in why without NVML, ST_FAULT when it stops answering. */
-int st_doctor_watch(int (*body)(const char *what, int fd), int count, double interval, FILE *out, bool json,
-                    char *why, size_t n);
+/* `--watch`: a table of the GPUs every `interval` seconds, `count` times (0: until it is interrupted); JSON: one line a GPU and time. ST_CANNOT_LOOK with the reason in why without NVML, ST_FAULT when it stops answering. */
+int st_doctor_watch(const st_live *live, int count, double interval, FILE *out, bool json, char *why,
+                    size_t n);
 
 extern const char *const st_layer_names[ST_LAYER_COUNT];
 extern const char *const st_state_names[];

@@ -13,7 +13,10 @@ struct st_explain {
     st_matcher *matcher;
     bool typed;
     char text[4096]; /* what was typed */
-    char finding[64], verdict[400];
+    int seen;        /* what the doctor finds on this machine */
+    struct {
+        char finding[32], text[360];
+    } machine[24];
 };
 
 st_explain *st_explain_open(void)
@@ -47,10 +50,11 @@ void st_explain_text(st_explain *e, const char *text)
 
 int st_explain_fd(st_explain *e, int fd) { return st_matcher_read(e->matcher, fd); }
 
-void st_explain_machine(st_explain *e, const char *finding, const char *verdict)
+void st_explain_machine(st_explain *e, const char *finding, const char *text)
 {
-    snprintf(e->finding, sizeof e->finding, "%s", finding);
-    snprintf(e->verdict, sizeof e->verdict, "%s", verdict);
+    if (e->seen == ST_COUNT(e->machine)) return;
+    st_put(e->machine[e->seen].finding, sizeof e->machine[0].finding, "%s", finding);
+    st_put(e->machine[e->seen++].text, sizeof e->machine[0].text, "%s", text);
 }
 
 /* "error 35", "Error 802:", "cudaError(209)" */
@@ -88,16 +92,18 @@ static const char *fix_of(const st_table *t, int row)
     return fix;
 }
 
-/* does the doctor's finding on this machine explain the message? (table answers) */
-static bool machine_answers(const st_explain *e, const char *id)
+/* the first of the doctor's findings on this machine, from `from` on, that explains the message (table answers); NULL: none */
+static const char *machine_answers(const st_explain *e, const char *id, int *from)
 {
     const st_table *t = st_facts_table(e->facts, "answers");
-    int row = *e->finding ? st_table_find(t, "finding", e->finding) : -1;
     size_t n = strlen(id);
-    const char *list = st_table_get(t, row, "messages");
-    for (const char *p = list; (p = strstr(p, id)) != NULL; p += n)
-        if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return true;
-    return false;
+    for (; *from < e->seen; (*from)++) {
+        const char *list =
+            st_table_get(t, st_table_find(t, "finding", e->machine[*from].finding), "messages");
+        for (const char *p = list; (p = strstr(p, id)) != NULL; p += n)
+            if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n])) return e->machine[(*from)++].text;
+    }
+    return NULL;
 }
 
 static void wrap(FILE *out, const char *label, const char *text)
@@ -207,7 +213,8 @@ static void print_error(const st_explain *e, int row, const st_hit *h, FILE *out
     }
     wrap(out, "layer", layer_in_words(st_table_get(t, row, "layer")));
     wrap(out, "shown by", st_table_get(t, row, "printed_by"));
-    if (machine_answers(e, id)) wrap(out, "here", e->verdict);
+    int from = 0;
+    for (const char *here; (here = machine_answers(e, id, &from)) != NULL;) wrap(out, "here", here);
     parts(out, "cause", st_table_get(t, row, "causes"), " | ", true);
     parts(out, "confirm", st_table_get(t, row, "confirm"), " ; ", false);
     wrap(out, "fix", fix_of(t, row));
@@ -282,7 +289,8 @@ static void json_hit(const st_explain *e, const st_hit *h, int row, st_json *j)
         st_json_string(j, "layer", st_table_get(t, row, "layer"));
         st_json_string(j, "severity", st_table_get(t, row, "severity"));
         st_json_string(j, "printed_by", st_table_get(t, row, "printed_by"));
-        st_json_string(j, "on_this_machine", machine_answers(e, id) ? e->verdict : NULL);
+        int from = 0;
+        st_json_string(j, "on_this_machine", machine_answers(e, id, &from));
         st_json_parts(j, "causes", st_table_get(t, row, "causes"), " | ");
         st_json_parts(j, "confirm", st_table_get(t, row, "confirm"), " ; ");
         st_json_string(j, "fix", fix_of(t, row));

@@ -151,19 +151,20 @@ static void draw(const char *line, FILE *out)
             strcmp(error, "-") ? error : "");
 }
 
-int st_doctor_watch(int (*body)(const char *what, int fd), int count, double interval, FILE *out, bool json,
-                    char *why, size_t n)
+int st_doctor_watch(const st_live *live, int count, double interval, FILE *out, bool json, char *why,
+                    size_t n)
 {
     char what[64], line[2048], how[120], text[400], step[64] = "NVML", state[16];
     st_child c;
     bool tty = !json && isatty(fileno(out)), any = false, told = false;
     int rows = 0, r;
+    double patience = interval + (live->patience > 0 ? live->patience : 10);
     st_put(what, sizeof what, "watch %d %g", count, interval);
-    if (!st_child_start(&c, body, what)) {
+    if (!st_child_start(&c, live->body, what)) {
         st_put(why, n, "no process can be started");
         return ST_CANNOT_LOOK;
     }
-    while ((r = st_child_line(&c, st_seconds() + interval + 10, line, sizeof line)) > 0) {
+    while ((r = st_child_line(&c, st_seconds() + patience, line, sizeof line)) > 0) {
         if (st_json_get(line, "state", state, sizeof state)) { /* a step */
             if (strcmp(state, "begin") == 0)
                 st_json_get(line, "step", step, sizeof step);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `strata doctor` and `strata explain` as commands: exit codes, messages, streams, files. Usage: doctor.sh STRATA
-strata=$1
+# `strata doctor` and `strata explain` as commands: exit codes, messages, streams, files. Usage: doctor.sh STRATA FAKE_NVML FAKE_CUDA
+strata=$1 nvml=$2 cuda=$3
 box=$(mktemp -d) || exit 1
 trap 'rm -rf "$box"' EXIT
 checks=0
@@ -136,6 +136,165 @@ json
 lacks out "$(printf '\033')"
 expect 2 explain --jsn
 holds err "did you mean '--json'"
+
+# a file that is meant and is not there
+expect 3 explain /missing.log
+holds err "/missing.log: No such file"
+expect 3 explain missing.log
+expect 3 explain "$box"
+holds err "Is a directory"
+expect 1 explain --no-machine "libcudnn.so.8: cannot open shared object file"
+
+# --for: a program, a process, what is neither
+expect 0 doctor --for "$strata"
+holds out "nothing is missing and nothing is mixed"
+expect 0 doctor --for "$strata" --json
+json
+expect 0 doctor --for $$
+holds out "mapped by process $$"
+expect 3 doctor --for 999999999
+holds err "there is no process"
+expect 3 doctor --for no-such-program
+holds err "along PATH"
+expect 3 doctor --for python3 --root "$box/root"
+
+# what excludes what
+expect 2 doctor --deep --files
+expect 2 doctor --deep --for "$strata"
+expect 2 doctor --verify --root "$box/root"
+holds err "does not go with --root"
+expect 2 doctor --count 3
+expect 2 doctor --watch --count 0
+expect 2 doctor --watch --interval never
+expect 2 doctor --watch --html "$box/page.html"
+expect 2 doctor --deep --patience -1
+expect 2 selftest --only everything
+expect 0 selftest --json
+lacks out "FAILED"
+
+# doubles of NVML and libcuda; state and answers come from the environment
+ask() {
+    FAKE_STATE=$1 FAKE_ANSWERS=$2
+    export FAKE_STATE FAKE_ANSWERS
+}
+STRATA_NVML_LIB=$nvml STRATA_CUDA_LIB=$cuda
+export STRATA_NVML_LIB STRATA_CUDA_LIB
+ask "" ""
+expect 0 doctor
+holds out "NVML, GPU 0: NVIDIA Fake 0, 0.6 of 80.0 GiB in use"
+holds out "libcuda initialises in"
+expect 0 doctor --files
+lacks out "NVIDIA Fake"
+expect 0 doctor --json
+json
+holds out '"id": "cuda_works"'
+finds() { # STATE ANSWERS CODE ID: the doctor finds ID
+    ask "$1" "$2"
+    expect "$3" doctor --json
+    json
+    holds out "\"id\": \"$4\""
+}
+finds "persistence=0" "" 0 persistence
+finds "compute_mode=2" "" 1 compute_mode
+finds "mig=1" "" 1 mig
+finds "mig=1 mig_parts=2" "" 0 mig
+finds "ecc_bad=3" "" 0 ecc_uncorrected
+finds "ecc_mended=100000" "" 0 ecc_corrected
+finds "remap_failed=1" "" 1 remap_failed
+finds "remap_pending=1" "" 0 remap_pending
+finds "remapped=2" "" 0 remapped
+finds "retired=61" "" 0 retired_pages
+finds "lanes=4" "" 0 pcie_width
+finds "replays=50000" "" 0 pcie_replays
+finds "throttle=64" "" 0 throttled
+finds "celsius=93" "" 0 hot
+finds "used_mib=81000" "" 0 gpu_memory_full
+finds "used_mib=9000" "" 0 gpu_memory_unowned
+finds "pid=$$" "" 0 gpu_process
+finds "pid=999999999" "" 0 gpu_foreign_process
+finds "gpus=2 lost_gpu=1" "" 1 call_failed
+holds out '"layer": "hardware"'
+finds "gpus=0" "cuDeviceGetCount=0" 1 cuda_no_device
+finds "" "nvmlInit_v2=18" 1 call_failed
+holds out "NVML_ERROR_LIB_RM_VERSION_MISMATCH"
+finds "" "nvmlDeviceGetMemoryInfo=999" 0 call_failed
+finds "" "nvmlDeviceGetTemperature=3" 0 nvml_device
+lacks out "call_failed"
+finds "" "cuInit=999" 1 call_failed
+holds out "CUDA_ERROR_UNKNOWN"
+finds "" "cuInit=crash" 1 call_crashes
+holds out "signal 11"
+finds "" "nvmlDeviceGetCount_v2=crash" 1 call_crashes
+begin=$(date +%s)
+finds "" "cuInit=hang nvmlInit_v2=hang" 0 call_slow
+checks=$((checks + 1))
+[ $(($(date +%s) - begin)) -le 4 ] || complain "hanging calls held the doctor up"
+# a zombie that NVML lists
+sh -c 'sleep 0.05 & exec sleep 20' &
+parent=$!
+zombie=
+i=0
+while [ $i -lt 60 ] && [ -z "$zombie" ]; do
+    i=$((i + 1))
+    sleep 0.05
+    zombie=$(ps -o pid= -o stat= --ppid $parent 2>/dev/null | awk '$2 ~ /^Z/ { print $1; exit }')
+done
+[ -n "$zombie" ] && finds "pid=$zombie" "" 0 gpu_zombie
+kill $parent
+
+# the deep steps, one by one
+ask "" ""
+expect 0 selftest --json --only nvml
+expect 0 selftest --json --only driver
+expect 0 selftest --json --only deep
+holds out '"id": "kernel"'
+holds out '"id": "arithmetic_rate"'
+ask "flip=1" ""
+expect 1 selftest --json --only deep
+holds out '"id": "memory_wrong"'
+for call in cuInit=100 cuDriverGetVersion=1 cuDeviceGetCount=3 cuDevicePrimaryCtxRetain=2 cuCtxSetCurrent=201 cuMemAlloc_v2=2 cuMemcpyHtoD_v2=719 \
+    cuMemcpyDtoD_v2=700 cuMemcpyDtoH_v2=719 cuModuleLoadDataEx=218 cuModuleGetFunction=500 cuLaunchKernel=701 cuCtxSynchronize=702 cuEventCreate=2; do
+    ask "" $call
+    expect 1 selftest --json --only deep
+    holds out "returned ${call#*=}"
+done
+ask "" cuLaunchKernel=hang
+expect 1 doctor --deep --patience 1
+holds out "does not return"
+holds out "was not tried"
+ask "" cuCtxSynchronize=crash
+expect 1 doctor --deep --json
+json
+holds out call_crashes
+expect 1 doctor --verify --json
+json
+holds out '"name": "driver"'
+
+# the live view
+ask "xid=79 throttle=4" ""
+expect 0 doctor --watch --count 2 --interval 0.05
+holds out "NVIDIA Fake 0"
+holds out "Xid 79"
+holds out "power limit"
+expect 0 doctor --watch --count 3 --interval 0.05 --json
+checks=$((checks + 1))
+[ "$(wc -l <"$box/out")" = 3 ] || complain "three lines of JSON were asked for"
+checks=$((checks + 1))
+python3 -c 'import json,sys
+for l in open(sys.argv[1]): json.loads(l)' "$box/out" 2>>"$box/err" || complain "--watch --json: not JSON"
+ask "" nvmlDeviceGetMemoryInfo=hang
+expect 1 doctor --watch --count 2 --patience 0.5
+holds err "stopped answering"
+ask "" nvmlInit_v2=9
+expect 3 doctor --watch --count 1
+holds err "NVML_ERROR_DRIVER_NOT_LOADED"
+STRATA_NVML_LIB=/no/such/lib.so
+expect 3 doctor --watch --count 1
+STRATA_NVML_LIB=$nvml
+ask "used_mib=81000" ""
+expect 1 explain CUBLAS_STATUS_NOT_INITIALIZED
+holds out "here .*in use"
+ask "" ""
 
 echo "$checks checks, $failed failed"
 [ "$failed" = 0 ]
