@@ -19,6 +19,8 @@ INL u64 desc_mn(u32 a, u32 lead)
 {
     return (u64)((a & 0x3ffff) >> 4) | (u64)(lead >> 4) << 16 | 64ull << 32 | 1ull << 62;
 }
+/* the descriptor `units` of 16 bytes further on: the address never leaves its 14 bits */
+INL u64 desc_add(u64 d, u32 units) { return (d & 0xffffffff00000000ull) | (u32)((u32)d + units); }
 INL void wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INL void wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> INL void wgmma_wait(void)

@@ -213,7 +213,8 @@ INL void finish(acc_t *d, int j0, const gemm_args &p, int row, int col, int g EP
                 val_t v = alpha * (val_t)x;
                 if (beta != 0) v += beta * value(old[j][h][e]);
 #    if EPI
-                if (8 * (j0 + j) + e < in[h]) v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, p.g0 + g);
+                if (8 * (j0 + j) + e < in[h])
+                    v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, p.g0 + g);
 #    endif
                 x = keep(v);
             }
@@ -276,7 +277,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
               const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM)
 {
     extern __shared__ __align__(1024) u8 sm[];
-    const u32 sA = saddr(sm), sB = sA + STAGES * A_BYTES, sC = sB + STAGES * B_BYTES;
+    u32 sA; /* opaque, so that it is worked out once: as a constant expression it would be in every step of the main loop */
+    asm("mov.u32 %0, %1;" : "=r"(sA) : "r"(saddr(sm)));
+    const u32 sB = sA + STAGES * A_BYTES, sC = sB + STAGES * B_BYTES;
     const u32 full = sC + C_BYTES, empty = full + STAGES * 8;
     const int tid = threadIdx.x, wg = __shfl_sync(~0u, tid >> 7, 0);
     const u32 rank = CL > 1 ? cluster_rank() : 0, rm = rank / CN, rn = rank % CN;
@@ -381,6 +384,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #else
         const int wrow = w * MT, first = cid, step = ncl;
 #endif
+        const u32 a0 = sA + wrow * 8192;
+        const u64 da0 = AMN ? desc_mn(a0, 8192) : desc_k(a0), db0 = BMN ? desc_mn(sB, 8192) : desc_k(sB);
         acc_t d[MT][BN / 2];
 #if PROM
         acc_t sum[MT][BN / 2];
@@ -420,9 +425,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 for (int kk = 0; kk < 4; kk++)
 #pragma unroll
                     for (int i = 0; i < MT; i++) {
-                        const u32 a = sA + s * A_BYTES + (wrow + i) * 8192, b = sB + s * B_BYTES;
-                        const u64 da = AMN ? desc_mn(a, 8192) + kk * 128 : desc_k(a) + kk * 2,
-                                  db = BMN ? desc_mn(b, 8192) + kk * 128 : desc_k(b) + kk * 2;
+                        const u64 da = desc_add(da0, s * (A_BYTES / 16) + i * 512 + kk * (AMN ? 128 : 2)),
+                                  db = desc_add(db0, s * (B_BYTES / 16) + kk * (BMN ? 128 : 2));
 #if PROM
                         wgmma(d[i], da, db, kk != 0 || k % PROM != 0);
 #else
