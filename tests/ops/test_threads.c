@@ -3,6 +3,7 @@
  * once, with one plan shared between threads, in a child after fork and in its parent; and what a trace of all that says. */
 #include "calls.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
