@@ -233,6 +233,8 @@ static void trim(int dir, int64_t bound)
         struct stat st;
         if (!temporary && !ends_with(x->d_name, ".kernel") && !ends_with(x->d_name, ".kernel.damaged"))
             continue;
+        const size_t length = strlen(x->d_name) + 1;
+        if (!temporary && length > sizeof list->name) continue; /* not a name of ours */
         if (fstatat(dir, x->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
         if (temporary) {
             if (now - (int64_t)st.st_mtime > 3600) unlinkat(dir, x->d_name, 0);
@@ -243,7 +245,7 @@ static void trim(int dir, int64_t bound)
             if (!more) break;
             list = more;
         }
-        snprintf(list[count].name, sizeof list[count].name, "%s", x->d_name);
+        memcpy(list[count].name, x->d_name, length);
         list[count].ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
         list[count].bytes = (int64_t)st.st_size;
         total += list[count++].bytes;
