@@ -17,11 +17,7 @@ static const st_norm_kernel norm_kernels[] = {
 #include "pointwise/cpu/kernels.inc"
 };
 
-/* ST_OP_POINTWISE problems begin with a word that says which family they are for. */
-typedef struct norm_key {
-    int64_t family;
-    st_norm_problem p;
-} norm_key;
+typedef st_norm_key norm_key;
 
 typedef struct norm_plan {
     strata_plan base;
@@ -186,15 +182,11 @@ static strata_status norm_build(strata_handle *h, const st_problem *pr, const st
         cut_runs(pl);
     pl->base.workspace = 2 * sums_bytes(pl) + VECTORS * vector_bytes(pl);
     pl->base.run = norm_run;
-    pl->base.operands = ST_NORM_OPERANDS;
-    static const char *const names[] = {"training", "inference", "backward"};
-    static const double traffic[] = {2, 2, 3};
-    pl->base.bytes = (double)(pl->elements * pl->c * pl->size) * traffic[p->op];
-    pl->base.flops = (double)(pl->elements * pl->c) * (p->op == ST_NORM_INFERENCE ? 3 : 8);
-    snprintf(pl->base.title, sizeof pl->base.title, "batch norm %s %s %lldx%lldx%lldx%lldx%lld%s",
-             names[p->op], strata_type_name((strata_type)p->type), (long long)p->dim[0], (long long)p->dim[1],
-             (long long)p->dim[2], (long long)p->dim[3], (long long)p->dim[4],
-             pl->gather ? ", through buffers" : "");
+    st_pw_norm_describe(&pl->base, p, pl->gather ? ", through buffers" : "");
+    if (st_pw_norm_extents(&pl->base, p)) {
+        strata_plan_destroy(&pl->base);
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: out of memory for a plan", pr->who);
+    }
     *plan = &pl->base;
     return STRATA_OK;
 }
@@ -565,7 +557,8 @@ static const st_provider norm_provider = {"norm", ST_OP_POINTWISE, norm_enumerat
 
 int st_pw_norm_kernels(int i, strata_kernel_info *info)
 {
-    if (i < 0 || i >= ST_COUNT(norm_kernels)) return 0;
+    if (i >= ST_COUNT(norm_kernels)) return st_pw_norm_cuda_kernels(i - ST_COUNT(norm_kernels), info);
+    if (i < 0) return 0;
     const st_norm_kernel *k = &norm_kernels[i];
     const bool usable = (k->isa & st_cpu_get()->isa) == k->isa;
     *info = (strata_kernel_info){k->id,
@@ -578,7 +571,11 @@ int st_pw_norm_kernels(int i, strata_kernel_info *info)
     return 1;
 }
 
-void st_pw_norm_init(void) { st_plan_register(&norm_provider); }
+void st_pw_norm_init(void)
+{
+    st_plan_register(&norm_provider);
+    st_pw_norm_cuda_init();
+}
 
 strata_status st_pw_norm(strata_handle *h, const char *who, const st_norm_problem *p, void *const data[])
 {
@@ -587,6 +584,7 @@ strata_status st_pw_norm(strata_handle *h, const char *who, const st_norm_proble
     memset(&key, 0, sizeof key);
     key.family = ST_PW_NORM;
     key.p = *p;
+    if (h->gpu) key.alignment = st_pw_norm_alignment(p, data);
     st_problem pr = {ST_OP_POINTWISE, who, &key, sizeof key, NULL};
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);

@@ -8,6 +8,22 @@
 #define ST_POINTWISE_NORM_H
 #include "pointwise/pointwise.h"
 
+/* What plans are keyed by. ST_OP_POINTWISE problems begin with a word that says which family they are for. */
+typedef struct st_norm_key {
+    int64_t family;
+    st_norm_problem p;
+    int64_t alignment; /* on a GPU; 0 on the CPU */
+} st_norm_key;
+
+/* What every device's plans say: title, operands, work (then `more`); and the bytes that they touch. */
+void st_pw_norm_describe(strata_plan *plan, const st_norm_problem *p, const char *more);
+strata_status st_pw_norm_extents(strata_plan *plan, const st_norm_problem *p);
+/* What divides the operands' addresses, up to 16: plans of a GPU depend on it (only in how they read). */
+int64_t st_pw_norm_alignment(const st_norm_problem *p, void *const data[]);
+/* cuda/norm_cuda.c */
+void st_pw_norm_cuda_init(void);
+int st_pw_norm_cuda_kernels(int i, strata_kernel_info *info);
+
 enum { ST_NORM_ACC = 64 }; /* running sums of a runs kernel: four of the widest vectors */
 
 typedef struct st_norm_kernel {

@@ -24,12 +24,7 @@ static const st_pool_kernel pool_kernels[] = {
 #include "pointwise/cpu/kernels.inc"
 };
 
-/* What plans are keyed by. */
-typedef struct pool_key {
-    st_pool_problem p;
-    int64_t find;  /* backward of max without argmax */
-    int64_t slots; /* pieces that may run at once, each with its own scratch */
-} pool_key;
+typedef st_pool_key pool_key;
 
 typedef struct pool_plan {
     strata_plan base;
@@ -238,6 +233,50 @@ static strata_status pool_run(strata_handle *h, const strata_plan *base, void *c
 
 static void pool_destroy(strata_plan *p) { free(((pool_plan *)p)->tables); }
 
+void st_pw_pool_describe(strata_plan *plan, const st_pool_problem *p)
+{
+    const double size = p->type == STRATA_F64 ? 8 : 4, images = (double)(p->n * p->c);
+    plan->operands = p->backward ? 4 : 3;
+    plan->flops = images * (double)(p->p * p->q * p->window[0] * p->window[1]);
+    plan->bytes = images * size * (double)(p->h * p->w + p->p * p->q);
+    snprintf(plan->title, sizeof plan->title,
+             "pool %s %s %s %lldx%lldx%lldx%lld -> %lldx%lld, window %lldx%lld stride %lldx%lld",
+             p->kind == STRATA_POOL_MAX ? "max" : "average", p->backward ? "backward" : "forward",
+             strata_type_name((strata_type)p->type), (long long)p->n, (long long)p->c, (long long)p->h,
+             (long long)p->w, (long long)p->p, (long long)p->q, (long long)p->window[0],
+             (long long)p->window[1], (long long)p->stride[0], (long long)p->stride[1]);
+}
+
+strata_status st_pw_pool_extents(strata_plan *plan, const st_pool_key *k)
+{
+    const st_pool_problem *p = &k->p;
+    const int64_t in[4] = {p->n, p->c, p->h, p->w}, out[4] = {p->n, p->c, p->p, p->q},
+                  size = p->type == STRATA_F64 ? 8 : 4;
+    const bool max = p->kind == STRATA_POOL_MAX;
+    /* x, y or dy, argmax, dx */
+    const struct {
+        const int64_t *dim, *stride;
+        int64_t size;
+        bool read, written, there;
+    } list[4] = {{in, k->find ? p->as : p->xs, size, true, false, !p->backward || k->find},
+                 {out, p->ys, size, p->backward, !p->backward, true},
+                 {out, p->as, 4, p->backward, !p->backward, max && p->has_argmax},
+                 {in, p->xs, size, p->accumulate, true, p->backward}};
+    plan->extent = calloc(4, sizeof *plan->extent);
+    if (!plan->extent) return STRATA_ERROR_MEMORY;
+    for (int o = 0; o < plan->operands; o++) {
+        int64_t lo = 0, hi = 1;
+        for (int d = 0; d < 4; d++) {
+            if (list[o].dim[d] == 0) lo = hi = 0, d = 4;
+            if (d < 4) *(list[o].stride[d] < 0 ? &lo : &hi) += (list[o].dim[d] - 1) * list[o].stride[d];
+        }
+        if (!list[o].there) continue;
+        plan->extent[o] =
+            (st_extent){lo * list[o].size, hi * list[o].size, list[o].read, list[o].written, false};
+    }
+    return STRATA_OK;
+}
+
 static strata_status pool_build(strata_handle *h, const st_problem *pr, const st_candidate *c,
                                 strata_plan **plan)
 {
@@ -272,16 +311,11 @@ static strata_status pool_build(strata_handle *h, const st_problem *pr, const st
     }
     pl->base.run = pool_run;
     pl->base.destroy = pool_destroy;
-    pl->base.operands = p->backward ? 4 : 3;
-    const double size = p->type == STRATA_F64 ? 8 : 4, images = (double)(p->n * p->c);
-    pl->base.flops = images * (double)(p->p * p->q * p->window[0] * p->window[1]);
-    pl->base.bytes = images * size * (double)(p->h * p->w + p->p * p->q);
-    snprintf(pl->base.title, sizeof pl->base.title,
-             "pool %s %s %s %lldx%lldx%lldx%lld -> %lldx%lld, window %lldx%lld stride %lldx%lld",
-             p->kind == STRATA_POOL_MAX ? "max" : "average", p->backward ? "backward" : "forward",
-             strata_type_name((strata_type)p->type), (long long)p->n, (long long)p->c, (long long)p->h,
-             (long long)p->w, (long long)p->p, (long long)p->q, (long long)p->window[0],
-             (long long)p->window[1], (long long)p->stride[0], (long long)p->stride[1]);
+    st_pw_pool_describe(&pl->base, p);
+    if (st_pw_pool_extents(&pl->base, &pl->key)) {
+        strata_plan_destroy(&pl->base);
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: out of memory for a plan", pr->who);
+    }
     *plan = &pl->base;
     return STRATA_OK;
 }
@@ -290,7 +324,8 @@ static const st_provider pool_provider = {"pool", ST_OP_POOL, pool_enumerate, po
 
 int st_pw_pool_kernels(int i, strata_kernel_info *info)
 {
-    if (i < 0 || i >= ST_COUNT(pool_kernels)) return 0;
+    if (i >= ST_COUNT(pool_kernels)) return st_pw_pool_cuda_kernels(i - ST_COUNT(pool_kernels), info);
+    if (i < 0) return 0;
     const st_pool_kernel *k = &pool_kernels[i];
     const bool usable = (k->isa & st_cpu_get()->isa) == k->isa;
     *info = (strata_kernel_info){k->id,
@@ -303,7 +338,11 @@ int st_pw_pool_kernels(int i, strata_kernel_info *info)
     return 1;
 }
 
-void st_pw_pool_init(void) { st_plan_register(&pool_provider); }
+void st_pw_pool_init(void)
+{
+    st_plan_register(&pool_provider);
+    st_pw_pool_cuda_init();
+}
 
 strata_status st_pw_pool(strata_handle *h, const char *who, const st_pool_problem *p, void *const data[])
 {

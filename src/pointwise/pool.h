@@ -5,6 +5,20 @@
 #define ST_POINTWISE_POOL_H
 #include "pointwise/pointwise.h"
 
+/* What plans are keyed by. */
+typedef struct st_pool_key {
+    st_pool_problem p;
+    int64_t find;  /* backward of max without argmax */
+    int64_t slots; /* pieces that may run at once, each with its own scratch */
+} st_pool_key;
+
+/* What every device's plans say: title, operands, work; and the bytes that they touch. */
+void st_pw_pool_describe(strata_plan *plan, const st_pool_problem *p);
+strata_status st_pw_pool_extents(strata_plan *plan, const st_pool_key *k);
+/* cuda/pool_cuda.c */
+void st_pw_pool_cuda_init(void);
+int st_pw_pool_cuda_kernels(int i, strata_kernel_info *info);
+
 /* One output row or column: taps [lo, hi) of its window lie in the image (lo = hi: none), `count` elements divide an average. */
 typedef struct st_pool_span {
     int32_t lo, hi, count;

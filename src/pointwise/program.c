@@ -386,6 +386,22 @@ static strata_status check_alias(strata_handle *h, const char *who, const st_pw_
     return STRATA_OK;
 }
 
+size_t st_pw_program_key(int64_t *key, const strata_operand *operands, int n, uint32_t axes, int64_t second)
+{
+    int64_t *k = key + ST_KEY_HEAD;
+    key[0] = ST_PW_PROGRAM, key[1] = second, key[2] = axes, key[3] = n;
+    for (int i = 0; i < n; i++) {
+        const strata_tensor *t = &operands[i].tensor;
+        *k++ = t->type | (int64_t)t->rank << 8;
+        memset(k, 0, ST_EXPR_NAME);
+        memcpy(k, operands[i].name, strlen(operands[i].name));
+        k += ST_KEY_NAME;
+        memcpy(k, t->dim, (size_t)t->rank * sizeof *k), k += t->rank;
+        memcpy(k, t->stride, (size_t)t->rank * sizeof *k), k += t->rank;
+    }
+    return (size_t)(k - key) * sizeof *k;
+}
+
 strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
                         const strata_operand *operands, uint32_t axes)
 {
@@ -394,7 +410,7 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
     if (!operands)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: operands is NULL; give a list that ends in a row without name", who);
-    int64_t key[ST_KEY_WORDS], *k = key + ST_KEY_HEAD;
+    int64_t key[ST_KEY_WORDS];
     void *data[ST_EXPR_VARS];
     int n = 0;
     for (; operands[n].name; n++) {
@@ -410,16 +426,10 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
                 return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who,
                                operands[n].name);
         data[n] = t->data;
-        *k++ = t->type | (int64_t)t->rank << 8;
-        memset(k, 0, ST_EXPR_NAME);
-        memcpy(k, operands[n].name, strlen(operands[n].name));
-        k += ST_KEY_NAME;
-        memcpy(k, t->dim, (size_t)t->rank * sizeof *k), k += t->rank;
-        memcpy(k, t->stride, (size_t)t->rank * sizeof *k), k += t->rank;
     }
-    key[0] = ST_PW_PROGRAM, key[1] = h->gpu ? alignment_of(operands, n) : st_threads(h), key[2] = axes,
-    key[3] = n;
-    const st_problem pr = {ST_OP_POINTWISE, who, key, (size_t)(k - key) * sizeof *k, program};
+    const size_t bytes =
+        st_pw_program_key(key, operands, n, axes, h->gpu ? alignment_of(operands, n) : st_threads(h));
+    const st_problem pr = {ST_OP_POINTWISE, who, key, bytes, program};
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);
     if (s) return s;

@@ -47,6 +47,9 @@ typedef struct st_pw_shape {
 strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, const char *text,
                                st_pw_shape *s);
 
+/* Fills the key for n operands, `second` being its second word; returns its length in bytes. */
+size_t st_pw_program_key(int64_t *key, const strata_operand *operands, int n, uint32_t axes, int64_t second);
+
 /* What every device's plans of a program say: title, operands, work; and the bytes that they touch. */
 void st_pw_program_describe(strata_plan *p, const st_pw_shape *s);
 strata_status st_pw_program_extents(strata_plan *p, const st_pw_shape *s);

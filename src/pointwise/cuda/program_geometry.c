@@ -153,7 +153,9 @@ static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
         if (c->slots < 1) c->slots = 1;
         return true;
     }
-    for (c->group = 64; c->group < 1024 && st_ceil_div(slots, c->group) * c->width > most;) c->group *= 2;
+    /* two blocks an SM at least, so that one computes while another loads */
+    const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
+    for (c->group = 64; c->group < largest && st_ceil_div(slots, c->group) * c->width > most;) c->group *= 2;
     if (c->group < 128) c->group = 128;
     c->threads = c->group;
     c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
