@@ -95,7 +95,7 @@ static strata_status get_kernel(strata_handle *h, pool_plan *pl, const st_pool_k
                  {"BIG", pl->args.total > INT32_MAX - 1024},
                  {NULL, 0}};
     st_gpu_spec spec = {.id = row->id, .source = "pointwise_pool.cu", .entry = "pool_kernel"};
-    spec.option[0] = row->type == STRATA_F64 ? "-DT=double" : "-DT=float";
+    spec.option[0] = row->type == STRATA_F64 ? "-DELEMENT=double" : "-DELEMENT=float";
     for (int i = 0; list[i].name; i++) {
         snprintf(option[i], sizeof option[i], "-D%s=%d", list[i].name, list[i].value);
         spec.option[i + 1] = option[i];
