@@ -203,7 +203,7 @@ struct fragment {
 };
 
 /* gathering needs the registers of a second block */
-extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB, VB) ? 1 : MINB) gemm_mma(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB, VB) ? 1 : ST_BLOCKS) gemm_mma(const __grid_constant__ st_params p)
 {
     extern __shared__ __align__(128) char shared[];
     const u32 to = shared_address(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;

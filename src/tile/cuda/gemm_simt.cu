@@ -59,7 +59,7 @@ struct fragment {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(NT, MINB) gemm_simt(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_simt(const __grid_constant__ st_params p)
 {
     extern __shared__ __align__(16) char shared[];
     const u32 to = shared_address(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
