@@ -42,8 +42,10 @@ extern "C" __global__ void __launch_bounds__(256) pool_kernel(const pool P)
         first[d] = over <= 0 ? 0 : (i32)((over + P.stride[d] - 1) / P.stride[d]);
         last[d] = (i32)(end < outputs[d] - 1 ? end : outputs[d] - 1);
     }
+#    pragma unroll 1
     for (i32 i = first[0]; i <= last[0]; i++) {
         if ((e.i + P.pad[0] - i * P.stride[0]) % P.dilation[0]) continue;
+#    pragma unroll 1
         for (i32 j = first[1]; j <= last[1]; j++) {
             if ((e.j + P.pad[1] - j * P.stride[1]) % P.dilation[1]) continue;
             const T g = dy[i * P.ys[2] + j * P.ys[3]];
