@@ -2,7 +2,8 @@
 /* generic.c - the provider of the generic CUDA kernels: candidates (each row with and without a split of k), plans, runs.
  *
  * A plan has its parameters ready; a run fills in addresses and scalars and launches one kernel, or two when k is split. Where the addresses of a run lack the alignment that the
- * kernel copies with, a second one takes over, whose copies are single elements: the same sums in the same order. */
+ * kernel copies with, a second one takes over, whose copies are single elements: the same sums in the same order. It is rare, so it is got when the first such run
+ * comes (not under capture), and building a plan does not wait for it. */
 #include "tile/cuda/generic.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ typedef struct st_gplan {
     st_gproblem g;
     const st_grow *row[2]; /* by alignment, as all that follows */
     st_gconfig f[2];
-    const st_gpu_kernel *kernel[2], *sum[2]; /* sum: NULL without a split */
+    _Atomic(const st_gpu_kernel *) kernel[2], sum[2]; /* sum: NULL without a split */
     st_gparams params[2];
 } st_gplan;
 
@@ -95,6 +96,47 @@ static strata_status scalar(strata_handle *h, const char *name, const strata_sca
     return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
 }
 
+/* The kernels of one alignment. */
+static strata_status get_kernels(strata_handle *h, st_gplan *p, int narrow)
+{
+    const int tc = (int)p->g.c.tc;
+    char *text = NULL;
+    st_gspec spec;
+    const st_gpu_kernel *k;
+    strata_status s = st_cuda_epilogue_text(&h->err, &p->g.own, p->head.expr, p->g.swapped, &text);
+    if (!s && p->f[narrow].splits > 1) {
+        st_gconfig one = p->f[narrow];
+        if (narrow) one.cv = 1;
+        st_generic_sum_spec(p->row[narrow], &p->g, &one, tc, text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &k);
+        if (!s) atomic_store(&p->sum[narrow], k);
+    }
+    if (!s) {
+        st_generic_spec(p->row[narrow], &p->g, &p->f[narrow], tc, text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &k);
+        if (!s) atomic_store(&p->kernel[narrow], k);
+    }
+    free(text);
+    return s;
+}
+
+/* A run whose addresses are not aligned: its kernels are got now if they are not there yet. */
+static ST_NOINLINE strata_status get_narrow(strata_handle *h, const st_gplan *p)
+{
+    if (st_gpu_capturing(h)) {
+        st_fail(&h->err, STRATA_ERROR_STATE,
+                "%s: the addresses lack the alignment that the plan's kernel copies with, and the kernel for "
+                "any alignment "
+                "cannot be loaded while the stream is being captured",
+                p->head.base.title);
+        st_err_remedy(
+            &h->err,
+            "align A, B and C to 16 bytes, or run the plan once with these addresses before the capture");
+        return STRATA_ERROR_STATE;
+    }
+    return get_kernels(h, (st_gplan *)p, NARROW);
+}
+
 static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
 {
     const st_gplan *p = (const st_gplan *)plan;
@@ -114,6 +156,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (a.alpha == 0) a.K = 0; /* A and B are not read */
     if (plan->workspace && !(a.part = st_plan_workspace(h, plan, r))) return h->err.status;
     st_cuda_epilogue_params(&p->g.own, p->g.swapped, data, &a.epi);
+    if (ST_UNLIKELY(narrow && !atomic_load(&p->kernel[NARROW])) && (s = get_narrow(h, p))) return s;
     void *args[] = {&a};
     const st_gpu_launch l = {.kernel = p->kernel[narrow],
                              .grid = {a.tiles_m * a.tiles_n * a.G, a.splits, 1},
@@ -121,11 +164,9 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
                              .smem = st_generic_smem(p->row[narrow], f),
                              .args = args};
     s = st_gpu_run(h, &l);
-    if (!s && p->sum[0]) {
-        const bool aligned =
-            (uintptr_t)a.c % ((uintptr_t)p->f[WIDE].cv * strata_type_bits((strata_type)p->g.c.tc) / 8) == 0;
-        const int64_t threads = st_ceil_div(p->g.N, aligned ? p->f[WIDE].cv : 1) * p->g.M * p->g.G;
-        const st_gpu_launch sum = {.kernel = p->sum[!aligned],
+    if (!s && f->splits > 1) {
+        const int64_t threads = st_ceil_div(p->g.N, narrow ? 1 : f->cv) * p->g.M * p->g.G;
+        const st_gpu_launch sum = {.kernel = p->sum[narrow],
                                    .grid = {(unsigned)st_ceil_div(threads, 256), 1, 1},
                                    .block = {256, 1, 1},
                                    .args = args};
@@ -134,26 +175,6 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s", (long long)p->g.G,
                      (long long)p->g.M, (long long)p->g.N, (long long)p->g.K, narrow ? ", unaligned" : "");
-    return s;
-}
-
-/* The plan's kernels: aligned, and, where that makes a difference, not. */
-static strata_status get_kernels(strata_handle *h, st_gplan *p)
-{
-    const int tc = (int)p->g.c.tc;
-    char *text = NULL;
-    strata_status s = st_cuda_epilogue_text(&h->err, &p->g.own, p->head.expr, p->g.swapped, &text);
-    for (int i = WIDE; i <= NARROW && !s; i++) {
-        st_gspec spec;
-        st_generic_spec(p->row[i], &p->g, &p->f[i], tc, text, &spec);
-        s = st_gpu_kernel_get(h, &spec.spec, &p->kernel[i]);
-        if (s || p->f[i].splits == 1) continue;
-        st_gconfig one = p->f[i];
-        if (i == NARROW) one.cv = 1;
-        st_generic_sum_spec(p->row[i], &p->g, &one, tc, text, &spec);
-        s = st_gpu_kernel_get(h, &spec.spec, &p->sum[i]);
-    }
-    free(text);
     return s;
 }
 
@@ -175,7 +196,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     if (!s) {
         p->f[NARROW] = p->f[WIDE];
         p->row[NARROW] = st_generic_unaligned(row, &p->f[NARROW]);
-        s = get_kernels(h, p);
+        s = get_kernels(h, p, WIDE);
     }
     if (s) {
         strata_plan_destroy(&head->base);

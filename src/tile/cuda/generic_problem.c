@@ -281,7 +281,7 @@ bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const d
                                (uintptr_t)(f->vec[1] * size_of((int)g->c.tb)),
                                (uintptr_t)(f->cv * size_of((int)g->c.tc))};
     return (uintptr_t)data[a] % need[0] == 0 && (uintptr_t)data[b] % need[1] == 0 &&
-           (f->splits > 1 || (uintptr_t)data[2] % need[2] == 0);
+           (uintptr_t)data[2] % need[2] == 0;
 }
 
 /* ---- parameters ------------------------------------------------------------------------------------------------------------- */

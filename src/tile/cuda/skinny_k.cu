@@ -136,7 +136,7 @@ INL void step_mma(const tw *const *row, const tx *const *xrow, u32 k, u32 k1, i6
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) skinny_k(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(WARPS * 32, 2) skinny_k(const __grid_constant__ st_params p)
 {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     st_tile t;
