@@ -212,41 +212,6 @@ static strata_status check_output_operand(strata_handle *h, const char *who, con
     return STRATA_OK;
 }
 
-/* How the text uses a name, by its letters alone: the expression is parsed when a plan is made, not on every call. */
-typedef struct st_use {
-    bool used, written;
-    st_index index;
-} st_use;
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-static const char *skip_spaces(const char *p)
-{
-    while (*p == ' ' || *p == '\t' || *p == '\n') p++;
-    return p;
-}
-
-static st_use find_use(const char *text, const char *name)
-{
-    st_use u = {0};
-    size_t len = strlen(name);
-    for (const char *p = text; (p = strstr(p, name)); p += len) {
-        if ((p > text && is_letter(p[-1])) || is_letter(p[len])) continue;
-        u.used = true;
-        const char *q = skip_spaces(p + len);
-        if (*q == '[') {
-            q = skip_spaces(q + 1);
-            u.index = *q == 'm' ? ST_INDEX_M : *q == 'n' ? ST_INDEX_N : u.index;
-            while (*q && *q != ']') q++;
-            q = skip_spaces(q + (*q == ']'));
-        }
-        if (q[0] == '=' && q[1] != '=') u.written = true;
-    }
-    return u;
-}
-
 /* Checks the epilogue's operands against C, adds them to the description and their addresses to data[3..]. What else can be
  * wrong with the text is found where it is parsed. */
 static strata_status add_epilogue(strata_handle *h, const char *who, const strata_tensor *A,
@@ -269,7 +234,7 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
                            x->name, x->name[0] == 'a' ? "the product" : "C");
         strata_status s = st_tensor_check(e, who, x->name, &x->tensor);
         if (s) return s;
-        st_use use = find_use(o->epilogue, x->name);
+        const st_epi_use use = st_tile_epilogue_use(o->epilogue, x->name);
         st_epi_operand *op = &c->epi[n];
         memcpy(op->name, x->name, strlen(x->name));
         op->type = x->tensor.type;

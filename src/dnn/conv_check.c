@@ -2,7 +2,6 @@
 /* conv_check.c - checks of convolution: options, types, dims, overlap, epilogue operands. Nothing is touched before they pass. */
 #include "dnn/args.h"
 #include "dnn/conv.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,25 +127,6 @@ static strata_status output_dims(strata_handle *h, const st_conv *c)
                    (long long)c->dilation[1]);
 }
 
-/* Is `name` in the program as a whole word followed (blanks aside) by `then`? */
-static bool used_as(const char *program, const char *name, const char *then)
-{
-    const size_t n = strlen(name);
-    for (const char *p = program; (p = strstr(p, name)) != NULL; p++) {
-        if (p > program && (isalnum((unsigned char)p[-1]) || p[-1] == '_')) continue;
-        const char *q = p + n;
-        if (isalnum((unsigned char)*q) || *q == '_') continue;
-        for (const char *t = then; *t; t++) {
-            while (*q == ' ' || *q == '\t' || *q == '\n') q++;
-            if (*q++ != *t) goto next;
-        }
-        if (strcmp(then, "=") == 0 && *q == '=') goto next; /* a comparison */
-        return true;
-    next:;
-    }
-    return false;
-}
-
 static strata_status epilogue(strata_handle *h, st_conv *c)
 {
     c->operands = 0;
@@ -160,7 +140,7 @@ static strata_status epilogue(strata_handle *h, st_conv *c)
     if (c->kind != ST_CONV_FORWARD)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: an epilogue is for strata_conv_forward only; leave it NULL", c->who);
-    if (used_as(c->epilogue, "index", "("))
+    if (st_tile_epilogue_use(c->epilogue, "index").called)
         return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
                        "%s: the epilogue uses index(), which has no meaning inside a convolution", c->who);
     const int64_t dims[4] = {c->n, c->o, c->p, c->q};
@@ -174,20 +154,21 @@ static strata_status epilogue(strata_handle *h, st_conv *c)
                            "%s: an operand is named '%.40s'; names have 1 to %d characters, and acc (the "
                            "sum) and out (the result) are taken",
                            c->who, o->name, ST_EXPR_NAME - 1);
-        const bool written = used_as(c->epilogue, o->name, "=");
+        const st_epi_use use = st_tile_epilogue_use(c->epilogue, o->name);
+        const bool written = use.written;
         const strata_tensor *t = &o->tensor;
         strata_status s = written ? st_tensor_check_output(&h->err, c->who, o->name, t)
                                   : st_tensor_check(&h->err, c->who, o->name, t);
         if (s) return s;
         bool fits = t->rank <= 4;
-        if (!used_as(c->epilogue, o->name, "")) { /* the parser will know the name that was meant */
+        if (!use.used) { /* the parser will know the name that was meant */
             fits = false;
-        } else if (used_as(c->epilogue, o->name, "[m]")) {
+        } else if (use.index == ST_INDEX_M) {
             return st_fail(
                 &h->err, STRATA_ERROR_SHAPE,
                 "%s: the epilogue writes %s[m]; a convolution has no rows, only channels: write %s[n]",
                 c->who, o->name, o->name);
-        } else if (used_as(c->epilogue, o->name, "[n]")) {
+        } else if (use.index == ST_INDEX_N) {
             if (t->rank != 1 || t->dim[0] != c->o)
                 return st_fail(&h->err, STRATA_ERROR_SHAPE,
                                "%s: %s is %s; written %s[n] it must be a vector of the %lld output channels",

@@ -157,6 +157,8 @@ strata_status st_plan_check_workspace(strata_handle *h, const strata_plan *p, vo
 {
     const bool own = r && r->workspace;
     const uintptr_t at = (uintptr_t)(own ? r->workspace : h->workspace), end = at + p->workspace;
+    if ((own ? r->workspace_bytes : h->workspace_size) < p->workspace || at & 63)
+        return STRATA_OK; /* run says it */
     for (int i = 0; i < p->operands; i++) {
         const uintptr_t x = (uintptr_t)data[i];
         const st_extent *e = p->extent ? &p->extent[i] : NULL;

@@ -86,3 +86,33 @@ void st_epilogue_run(const st_expr *x, const st_contract *c, void *const data[],
         }
     }
 }
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+static const char *skip_spaces(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\n') p++;
+    return p;
+}
+
+st_epi_use st_tile_epilogue_use(const char *text, const char *name)
+{
+    st_epi_use u = {0};
+    const size_t len = strlen(name);
+    for (const char *p = text; (p = strstr(p, name)); p += len) {
+        if ((p > text && is_letter(p[-1])) || is_letter(p[len])) continue;
+        u.used = true;
+        const char *q = skip_spaces(p + len);
+        u.called = u.called || *q == '(';
+        if (*q == '[') {
+            q = skip_spaces(q + 1);
+            u.index = *q == 'm' ? ST_INDEX_M : *q == 'n' ? ST_INDEX_N : u.index;
+            while (*q && *q != ']') q++;
+            q = skip_spaces(q + (*q == ']'));
+        }
+        if (q[0] == '=' && q[1] != '=') u.written = true;
+    }
+    return u;
+}

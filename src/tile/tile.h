@@ -57,6 +57,12 @@ strata_status st_tile_contract(strata_handle *h, const char *who, const st_contr
 /* An owned plan; alpha and beta are what a run without its own uses. */
 strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
                            double alpha, double beta, const strata_choice *choice, strata_plan **plan);
+/* How an epilogue's text uses a name, by its letters alone: it is parsed when a plan is made, not on every call. */
+typedef struct st_epi_use {
+    bool used, written, called; /* called: followed by a parenthesis, as functions are */
+    st_index index;
+} st_epi_use;
+st_epi_use st_tile_epilogue_use(const char *text, const char *name);
 void st_tile_init(void); /* registers providers; idempotent, thread-safe */
 
 /* The direct path for small plain products: checks what it needs (f32 or f64; sizes, strides and addresses that are plainly fine; C with rows
