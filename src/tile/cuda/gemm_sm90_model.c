@@ -3,9 +3,10 @@
  * same call always has the same configuration, so the same order of summation.
  *
  * The time of a k-block of one tile is the largest of three: what the tensor cores take (BM * BN / 32 clocks, whatever the type: a block is 128 bytes of k), what its bytes
- * take to come from L2 (64 a clock and multiprocessor; a quarter less where rows span two lines and no cluster shares them), and what a single
- * consumer can issue. Whole waves of tiles are counted, as blocks are persistent. */
+ * take to come from L2 (64 a clock and multiprocessor; rows that span two lines take 1.75 times as long), and what few consumers
+ * can issue. Whole waves of tiles are counted, as blocks are persistent. */
 #include "tile/cuda/gemm_sm90.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,13 +106,16 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const int64_t tm = st_ceil_div(q->M, row->bm * row->cm), tn = st_ceil_div(q->N, row->bn * row->cn);
     const int64_t tiles = tm * tn * q->G * q->outer, slots = st_max64(gpu->sms / cl, 1),
                   kall = st_ceil_div(q->K, kb);
-    const bool ragged = q->a.pitch * q->es % 128 != 0 || q->b.pitch * q->es % 128 != 0;
-    const double bytes = 128.0 * ((double)row->bm / row->cn + (double)row->bn / row->cm);
-    const double issue = row->bm * row->bn / 32.0 * 100 / row->percent,
-                 feed = bytes / 64 * (ragged && cl == 1 ? 1.25 : 1);
+    const double ragged_a = q->a.pitch * q->es % 128 ? 1.75 : 1,
+                 ragged_b = q->b.pitch * q->es % 128 ? 1.75 : 1;
+    const double bytes = 128.0 * (row->bm * ragged_a / row->cn + row->bn * ragged_b / row->cm);
+    const double issue = row->bm * row->bn / 32.0 * 100 / row->percent, feed = bytes / 64;
     const double block = issue > feed ? issue : feed;
     /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
     const double store = row->bm * row->bn * (row->pp ? 0.02 : 0.09), fill = 1800;
+    /* what must come from memory at all */
+    const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *
+                              (double)(q->G * q->outer) / (copy * 0.85);
     q->splits = 1;
     double best = 0;
     const int64_t most = row->kind == ST_SM90_SPLIT ? st_min64(64, kall / 4) : 1;
@@ -120,6 +124,11 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
         const int64_t waves = st_ceil_div(tiles * s, slots);
         double us = ((double)waves * ((double)st_ceil_div(kall, s) * block + store) + fill) / clock + 2.5;
         if (row->pp) us += row->bm * row->bn * 0.05 / clock;
+        /* long products run at the card's power limit, where ping-pong draws more */
+        if (row->pp && us > 150) us *= 1.02;
+        if (cl > 1) us += 0.4;
+        us = cbrt(us * us * us +
+                  compulsory * compulsory * compulsory); /* both go on at once, not quite freely */
         if (row->kind == ST_SM90_SPLIT)
             us += 3 + (double)(s + 1) * (double)(q->M * q->N * q->G) * 4 / (copy * 1.5);
         if (s == 1 || us < best) {
@@ -127,10 +136,6 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
             q->splits = (int)s;
         }
     }
-    /* what must come from memory at all */
-    const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *
-                              (double)(q->G * q->outer) / (copy * 0.85);
-    if (best < compulsory + 3) best = compulsory + 3;
     return best + copy_us(q, &q->a, gpu) + copy_us(q, &q->b, gpu);
 }
 
@@ -201,6 +206,10 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
     }
     if (row->kind == ST_SM90_SPLIT && q->outer > 1) {
         snprintf(why, n, "splits k of one batch axis, not of %d", (int)p->batch.count);
+        return false;
+    }
+    if (row->cm > 1 && q->M <= row->bm * (row->cm - 1)) {
+        snprintf(why, n, "shares B among tiles of %d rows; there is one", row->bm);
         return false;
     }
     /* TMA stores whole 16 bytes: it would write past the end of a row that has no multiple of them */
