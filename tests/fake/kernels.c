@@ -102,7 +102,8 @@ static void copy_elements(char *d, const char *s, const walk *w, size_t size, in
 static void run_copy(const fake_launch *l)
 {
     const char *size = strstr(l->options, "-DESIZE=");
-    if (size && (!strcmp(l->function, "st_copy") || !strcmp(l->function, "st_transpose")))
+    if (!size || (strcmp(l->function, "st_copy") && strcmp(l->function, "st_transpose"))) return;
+    if (*(long long *)l->args[3] > 0) /* elements, or dims beside the tile's */
         copy_elements(*(char **)l->args[0], *(const char **)l->args[1], l->args[2], (size_t)atoi(size + 8),
                       0);
 }
