@@ -11,25 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "expr/code.h"
-
-typedef long double real;
-
-static real r_rsqrt(real x) { return 1 / sqrtl(x); }
-static real r_sigmoid(real x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
-static real r_gelu(real x)
-{
-    if (x < -60) return -0.0L;
-    return 0.5L * x * erfcl(-x * 0.707106781186547524400844362104849039L);
-}
-static real r_gelu_tanh(real x)
-{
-    if (x < -100) return -0.0L;
-    return x / (1 + expl(-2 * 0.797884560802865355879892119868763737L * (x + 0.044715L * x * x * x)));
-}
-static real r_silu(real x) { return x < -11000 ? -0.0L : x / (1 + expl(-x)); }
-static real r_softplus(real x) { return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x))); }
-static real r_elu(real x) { return x > 0 ? x : expm1l(x); }
-static real r_hard_swish(real x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
+#include "math_reference.h"
 
 /* bounds in units in the last place; gelu_tanh's is relaxed by `tail` */
 static const struct {
@@ -64,35 +46,11 @@ static const struct {
 
 enum { CHUNK = 1 << 14 };
 
-static double ulp_error(real ref, double got, bool f64)
-{
-    int digits = f64 ? 53 : 24, lowest = f64 ? -1074 : -149, top = f64 ? 1024 : 128, e;
-    if (isnan(ref)) return isnan(got) ? 0 : INFINITY;
-    if (isnan(got)) return INFINITY;
-    if (isinf(ref)) return got == (double)ref ? 0 : INFINITY;
-    real g = isinf(got) ? copysignl(ldexpl(1, top), got) : got;
-    if (fabsl(ref) >= ldexpl(1, top) && isinf(got) && (got > 0) == (ref > 0)) return 0;
-    frexpl(ref, &e);
-    e -= digits;
-    if (ref == 0 || e < lowest) e = lowest;
-    return (double)(fabsl(g - ref) / ldexpl(1, e));
-}
-
 static void apply(int level, bool f64, st_op op, const void *x, void *y, int64_t n)
 {
     st_loc L[2] = {{y, 0, 0}, {(char *)(uintptr_t)x, 0, 0}};
     st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
     st_expr_kernels(level, f64)->op[op][0](L, &in, 1, n);
-}
-
-/* gelu_tanh below zero is x exp(2 u), and the rounding errors of u come out multiplied by it: 3 |2 u| more.
- * gelu of f64 below -37.5 is made from an erfc that is denormal already. */
-static double tail(st_op op, bool f64, double x)
-{
-    if (op == ST_OP_GELU && f64 && x < -37.5) return 30;
-    if (op != ST_OP_GELU_TANH || x > 0) return 0;
-    double u2 = 1.5957691216057308 * -x * (1 + 0.044715 * x * x);
-    return 3 * fmin(u2, 800);
 }
 
 /* one chunk of arguments at every level */
@@ -113,16 +71,6 @@ static void check(int fn, bool f64, const double *x, int n, double *worst, doubl
             if (!(e <= worst[level])) worst[level] = e, at[level] = x[i];
         }
     }
-}
-
-static double from_bits(uint64_t u, bool f64)
-{
-    double d;
-    float f;
-    uint32_t v = (uint32_t)u;
-    memcpy(&d, &u, 8);
-    memcpy(&f, &v, 4);
-    return f64 ? d : f;
 }
 
 static void sweep(bool f64)
