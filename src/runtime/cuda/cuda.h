@@ -75,7 +75,7 @@ ST_INLINE strata_stream *st_cuda_stream(strata_handle *h)
     return h->stream ? h->stream : &st_cuda_of(h)->default_stream;
 }
 bool st_cuda_stream_captures(st_cuda *g, const strata_stream *s);
-/* The thread's capture mode for calls that a capture of another stream would forbid (allocation, event queries). */
+/* The thread's capture mode around calls that a capture of another stream would forbid (allocation, waiting, event queries). */
 int st_cuda_relax(st_cuda *g);
 void st_cuda_restore(st_cuda *g, int mode);
 

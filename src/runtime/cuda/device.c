@@ -28,6 +28,8 @@ static const st_libcuda *driver(st_err *e)
         char word[64];
         snprintf(word, sizeof word, "%.*s", (int)strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), name);
         st_facts_explain(e, word);
+    } else if (!cu && strstr(e->text, "is not here")) {
+        st_facts_explain(e, "libcuda.so.1: cannot open shared object file");
     }
     return cu;
 }

@@ -46,9 +46,11 @@ void st_cuda_graph_keep(strata_handle *h, void *workspace)
 static void drop(strata_graph *q)
 {
     size_t bytes;
+    const int mode = st_cuda_relax(q->g);
     if (q->exec) q->g->cu->graph_exec_destroy(q->exec);
     if (q->launched) q->g->cu->event_synchronize(q->done); /* the workspace is in use until then */
     if (q->done) q->g->cu->event_destroy(q->done);
+    st_cuda_restore(q->g, mode);
     for (int i = 0; i < q->blocks; i++) st_cuda_pool_take(q->g, NULL, q->block[i], NULL, &bytes);
     free(q->block);
     q->magic = 0;

@@ -112,7 +112,9 @@ static ST_NOINLINE strata_status launch_failed(strata_handle *h, const st_gpu_la
 static strata_status wait_here(strata_handle *h, const st_libcuda *cu, const st_gpu_launch *l)
 {
     if (st_gpu_capturing(h)) return STRATA_OK;
+    const int mode = st_cuda_relax(st_cuda_of(h));
     st_cu_result r = cu->stream_synchronize(st_cuda_stream(h)->native);
+    st_cuda_restore(st_cuda_of(h), mode);
     if (!r) return STRATA_OK;
     int none = 0;
     atomic_compare_exchange_strong(&st_cuda_of(h)->lost, &none, r);

@@ -158,7 +158,11 @@ void st_cuda_workspace_drop(strata_handle *h)
         if (s->magic !=
             ST_STREAM_MAGIC) { /* its stream is gone: nothing orders its last use but the device's end */
             h->stream = NULL;
-            if ((cu = st_cuda_enter(h)) != NULL) cu->ctx_synchronize();
+            if ((cu = st_cuda_enter(h)) != NULL) {
+                const int mode = st_cuda_relax(st_cuda_of(h));
+                cu->ctx_synchronize();
+                st_cuda_restore(st_cuda_of(h), mode);
+            }
             s = NULL;
         } else {
             cu = st_cuda_enter(h);

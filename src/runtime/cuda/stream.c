@@ -4,7 +4,8 @@
 #include "runtime/cuda/cuda.h"
 #include <string.h>
 
-/* A thread may allocate and ask events while another stream is being captured only in the relaxed mode; -1: it could not be changed. */
+/* A thread may allocate, wait, and ask events while another stream is being captured in the global mode only if it is itself relaxed; -1: it
+ * could not be made so. */
 int st_cuda_relax(st_cuda *g)
 {
     int mode = ST_CU_CAPTURE_RELAXED;
@@ -135,7 +136,9 @@ strata_status st_cuda_synchronize(strata_handle *h)
         s = st_fail(&h->err, STRATA_ERROR_STATE,
                     "strata_synchronize: the stream is being captured into a graph; it runs nothing now");
     } else {
+        const int mode = st_cuda_relax(g);
         st_cu_result r = cu->stream_synchronize(st_cuda_stream(h)->native);
+        st_cuda_restore(g, mode);
         if (r)
             s = st_cuda_fail(&h->err, g, st_cuda_stream(h), "cuStreamSynchronize", r,
                              "strata_synchronize: work on %s failed", h->device);
@@ -199,7 +202,9 @@ strata_status st_cuda_event_wait(st_err *e, strata_event *ev)
     st_cuda_scope scope;
     if (!ev->recorded) return STRATA_OK;
     if (!st_cuda_enter_device(e, ev->device, &scope)) return e->status;
+    const int mode = st_cuda_relax(ev->device);
     st_cu_result r = ev->device->cu->event_synchronize(ev->native);
+    st_cuda_restore(ev->device, mode);
     st_cuda_leave_device(&scope);
     return r ? st_cuda_fail(e, ev->device, NULL, "cuEventSynchronize", r,
                             "strata_event_wait: work before the event failed")
@@ -215,8 +220,10 @@ strata_status st_cuda_event_elapsed(st_err *e, strata_event *begin, strata_event
     if (!st_cuda_enter_device(e, end->device, &scope)) return e->status;
     const st_libcuda *cu = end->device->cu;
     const char *function = "cuEventSynchronize";
+    const int mode = st_cuda_relax(end->device);
     st_cu_result r = cu->event_synchronize(begin->native);
     if (!r) r = cu->event_synchronize(end->native);
+    st_cuda_restore(end->device, mode);
     if (!r) {
         function = "cuEventElapsedTime";
         r = cu->event_elapsed_time(&t, begin->native, end->native);

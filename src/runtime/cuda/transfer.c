@@ -182,6 +182,7 @@ strata_status st_gpu_upload(strata_handle *h, void *dst, const void *src, size_t
     } else {
         st_cu_stream stream = st_cuda_stream(h)->native;
         bool reached, host = st_cuda_host_readable(h, src, &reached);
+        const int mode = st_cuda_relax(g);
         if (host && reached) { /* page-locked: the copy reads it later, so wait */
             r = cu->memcpy_htod_async(address(dst), src, bytes, stream);
             if (!r) r = cu->stream_synchronize(stream);
@@ -193,6 +194,7 @@ strata_status st_gpu_upload(strata_handle *h, void *dst, const void *src, size_t
             r = ring_upload(g, stream, dst, src, bytes);
             pthread_mutex_unlock(&ring_lock);
         }
+        st_cuda_restore(g, mode);
         if (r)
             s = st_cuda_fail(&h->err, g, st_cuda_stream(h), "cuMemcpyHtoDAsync", r,
                              "%zu bytes could not be copied to %s", bytes, h->device);
@@ -214,6 +216,7 @@ strata_status st_gpu_download(strata_handle *h, void *dst, const void *src, size
     } else {
         st_cu_stream stream = st_cuda_stream(h)->native;
         bool reached, host = st_cuda_host_readable(h, dst, &reached);
+        const int mode = st_cuda_relax(g);
         if ((host && reached) || bytes <= SMALL_COPY) {
             r = cu->memcpy_dtoh_async(dst, address(src), bytes, stream);
             if (!r) r = cu->stream_synchronize(stream);
@@ -222,6 +225,7 @@ strata_status st_gpu_download(strata_handle *h, void *dst, const void *src, size
             r = ring_download(g, stream, dst, src, bytes);
             pthread_mutex_unlock(&ring_lock);
         }
+        st_cuda_restore(g, mode);
         if (r)
             s = st_cuda_fail(&h->err, g, st_cuda_stream(h), "cuMemcpyDtoHAsync", r,
                              "%zu bytes could not be copied from %s", bytes, h->device);

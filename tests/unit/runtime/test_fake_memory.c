@@ -319,6 +319,21 @@ static void captured(void **state)
         test_ok(h, strata_stream_create(h, &t));
         test_ok(h, strata_set_stream(h, t));
         big = take(h, 9 << 20); /* asks an event */
+        char *bytes = calloc(1, 3 << 20);
+        test_ok(h, st_gpu_upload(h, big, bytes, 3 << 20));
+        test_ok(h, st_gpu_download(h, bytes, big, 3 << 20));
+        test_ok(h, strata_synchronize(h));
+        strata_event *e;
+        double ms;
+        test_ok(h, strata_event_create(h, &e));
+        test_ok(h, strata_event_record(h, e));
+        test_ok(NULL, strata_event_wait(e));
+        test_ok(NULL, strata_event_elapsed(e, e, &ms));
+        test_ok(NULL, strata_event_destroy(e));
+        void *pinned;
+        test_ok(h, strata_alloc_host(h, 100, &pinned));
+        test_ok(h, strata_free_host(h, pinned));
+        free(bytes);
         test_ok(h, strata_free(h, big));
         test_ok(h, strata_set_stream(h, s));
         test_ok(h, strata_stream_destroy(t));
