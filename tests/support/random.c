@@ -70,9 +70,21 @@ static void report(const char *file, int line, const char *what)
     abort(); /* not reached: cmocka leaves the test */
 }
 
+/* STRATA_TEST_VALUES=ignore: wrong values are no failure, wrong errors are. For runs on a driver that computes nothing (tools/check_cuda). */
+static bool values_ignored(void)
+{
+    static int known = -1;
+    if (known < 0) {
+        const char *v = getenv("STRATA_TEST_VALUES");
+        known = v && strcmp(v, "ignore") == 0;
+    }
+    return known;
+}
+
 void test_fail(const char *file, int line, const char *fmt, ...)
 {
     char text[1200];
+    if (values_ignored()) return;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -91,6 +103,7 @@ void test_fail_close(const char *file, int line, double got, double want, double
 {
     char where[300], text[600];
     va_list ap;
+    if (values_ignored()) return;
     va_start(ap, fmt);
     vsnprintf(where, sizeof where, fmt, ap);
     va_end(ap);
@@ -102,12 +115,14 @@ void test_fail_close(const char *file, int line, double got, double want, double
 void test_error_words(const char *file, int line, strata_handle *h, strata_status got, strata_status want,
                       const char *call, const char *const *words)
 {
+    char text[3200] = "";
     if (got != want)
-        test_fail(file, line, "%s gave %s, should give %s; error text: %s", call, strata_status_name(got),
-                  strata_status_name(want), strata_error(h));
-    for (int i = 0; got && words && words[i]; i++)
+        snprintf(text, sizeof text, "%s gave %s, should give %s; error text: %s", call,
+                 strata_status_name(got), strata_status_name(want), strata_error(h));
+    for (int i = 0; !*text && got && words && words[i]; i++)
         if (!strstr(strata_error(h), words[i]))
-            test_fail(file, line, "%s: the message lacks \"%s\": %s", call, words[i], strata_error(h));
+            snprintf(text, sizeof text, "%s: the message lacks \"%s\": %s", call, words[i], strata_error(h));
+    if (*text) report(file, line, text);
 }
 
 double test_unit(strata_type t)

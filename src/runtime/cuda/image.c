@@ -137,6 +137,9 @@ static strata_status build(strata_handle *h, const st_gpu_spec *s, loaded *x)
     st_cuda_leave(h);
     if (status) return status;
     x->kernel.compile_ms = strcmp(q.from, "nvrtc") == 0 ? q.image.ms : 0;
+    char complaint[200];
+    if (ST_UNLIKELY(t0) && q.image.log && st_image_complaint(&q.image, complaint, sizeof complaint))
+        st_trace_end(t0, "runtime", "warning", "%s compiles with: %s", s->id, complaint);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "runtime", "kernel",
                      "%s for %s from %s (NVRTC %u.%u), %zu bytes, %d registers, %.1f ms", s->id,
