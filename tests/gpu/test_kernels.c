@@ -34,8 +34,8 @@ static void test_all_load(void **state)
     for (; n < bound && registered(n, &s); n++) {
         const st_gpu_kernel *k, *again;
         test_problem("kernel %s", s.id);
-        /* what the pack does not hold costs half a second each: the rest is told, not compiled */
-        if ((double)st_now_ns() / 1e9 - begun > 120) break;
+        /* what the pack does not hold costs up to a second each: the rest is told, not compiled */
+        if (ms > 30000) break;
         test_ok(h, st_gpu_kernel_get(h, &s, &k));
         test_ok(h, st_gpu_kernel_get(h, &s, &again));
         assert_ptr_equal(k, again);
