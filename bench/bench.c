@@ -91,6 +91,9 @@ static int run_cuda(bench *b, int kind, const char **shapes, int n)
     if (strata_create(&b->h, b->o.device) || strata_create(&b->cpu, "cpu") ||
         strata_get_device_info(b->o.device, &b->device))
         return cli_failed("bench", NULL);
+    /* a stream of the handle's own, so that peers that are given it are captured into graphs like ourselves */
+    strata_stream *own;
+    if (strata_stream_create(b->h, &own) || strata_set_stream(b->h, own)) return cli_failed("bench", b->h);
     b->o.threads = 1;
     /* multiply-adds of f32: 128 an SM and clock */
     b->peak = b->device.multiprocessors * b->device.clock_mhz * 128 * 2 * 1e-3;
@@ -103,6 +106,8 @@ static int run_cuda(bench *b, int kind, const char **shapes, int n)
         code = CLI_FAILED;
     }
     strata_destroy(b->cpu);
+    strata_set_stream(b->h, NULL);
+    strata_stream_destroy(own);
     return code;
 }
 

@@ -274,7 +274,7 @@ static bool one_product(bench *b, cublas *blas, gemm_shape s, const kind *k)
     const size_t es = strata_type_bits(k->in) / 8, cs = strata_type_bits(k->out) / 8,
                  hs = k->in == STRATA_F64 ? 8 : 4;
     const size_t bytes[3] = {(size_t)(s.m * s.k) * es, (size_t)(s.k * s.n) * es, (size_t)(s.m * s.n) * cs};
-    bench_case c = {.unit = "GFLOP/s"};
+    bench_case c = {.unit = "TFLOP/s"};
     p->b = b;
     p->s = s;
     p->k = k;
@@ -294,7 +294,7 @@ static bool one_product(bench *b, cublas *blas, gemm_shape s, const kind *k)
                  p->tb ? 'T' : 'N', (long long)s.m, (long long)s.n, (long long)s.k);
         c.flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
         c.bytes = (double)(bytes[0] + bytes[1] + bytes[2]);
-        c.work = c.flops * 1e-9;
+        c.work = c.flops * 1e-12;
         c.peak_scale = k->clocks / 128; /* relative to f32's 128 multiply-adds an SM and clock */
         c.check = check_product;
         c.check_arg = p;

@@ -186,7 +186,7 @@ bool cuda_measure(bench *b, bench_case *c)
             sustained(b, c, t);
         else
             burst(b, c, t);
-        summarise(c, t, c->peak_scale * b->peak);
+        summarise(c, t, c->peak_scale * b->peak * 1e-3);
         for (int i = 0; i < c->n; i++) {
             if (c->c[i].kind == CLASS_OURS && c->c[i].wrong) right = false, b->wrong++;
             if (t->graph[i]) strata_graph_destroy(t->graph[i]);

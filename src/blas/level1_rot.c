@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* level1_rot.c - building rotations: a handful of numbers, computed on the host in f64 and rounded once. */
+#include "pointwise/pointwise.h"
 #include "pointwise/vector.h"
 #include "runtime/gpu.h"
 #include <float.h>
@@ -171,9 +172,16 @@ strata_status strata_rotm(strata_handle *h, strata_tensor x, strata_tensor y, st
     if (p[0] != 0 && p[0] != 1 && p[0] != -1)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: param's flag is %g; it must be -2, -1, 0 or 1",
                        who, p[0]);
-    if (h->gpu)
-        return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
-                       "%s: not on %s; strata_fused does it: \"a = h11*x + h12*y; ...\"", who, h->device);
+    if (h->gpu) {
+        double room[4]; /* numbers of the vectors' type, as the program's operands */
+        static const char *const names[] = {"h11", "h21", "h12", "h22"};
+        strata_operand o[7] = {{"x", x}, {"y", y}, {0}};
+        for (int i = 0; i < 4; i++) {
+            st_store_f64(x.type, &room[i], m[i]);
+            o[2 + i] = (strata_operand){names[i], strata_point(&room[i], (strata_type)x.type)};
+        }
+        return st_pw_run(h, who, "a = h11 * x + h12 * y; b = h21 * x + h22 * y; x = a; y = b", o, 0);
+    }
     st_vec_rotm(h, x.type, x.dim[0], m, (st_vec){x.data, x.stride[0]}, (st_vec){y.data, y.stride[0]});
     return STRATA_OK;
 }
