@@ -20,6 +20,7 @@ static const combo combos[] = {
     {STRATA_F16, STRATA_F16, STRATA_F32, 0},
     {STRATA_F16, STRATA_F16, STRATA_BF16, 0},
     {STRATA_F32, STRATA_F32, STRATA_F32, STRATA_MATH_TF32},
+    {STRATA_F32, STRATA_F32, STRATA_F32, STRATA_MATH_BF16X6},
     {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_BF16, 0},
     {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32, STRATA_MATH_FAST_ACCUM},
     {STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F16, 0},
@@ -374,6 +375,34 @@ static void broadcast_batches(void **state)
     test_array_free(&C);
 }
 
+/* Infinities and NaN have no bf16 parts: the product is then IEEE's all the same, C's old values included. */
+static void parts_of_infinity(void **state)
+{
+    (void)state;
+    NEEDS_TYPES();
+    test_rng r = test_rng_make(38);
+    const int64_t m = 70, n = 130, k = 90;
+    matrix A = make(&r, STRATA_F32, 0, m, k, false, false, 0),
+           B = make(&r, STRATA_F32, 0, k, n, true, false, 0),
+           C = make(&r, STRATA_F32, 0, m, n, false, false, 0);
+    test_array *in[] = {&A.whole, &B.whole, &C.whole};
+    for (int i = 0; i < 3; i++) test_array_integers(&r, in[i], 1, 3);
+    const int64_t at[2] = {5, 7}, nan_at[2] = {9, 3};
+    test_put(&A.t, at, (double)INFINITY);
+    test_put(&B.t, nan_at, (double)NAN);
+    const problem p = {0, m, n, k, 0, 0, 0, 0, 0, 1, 1};
+    double *want = malloc((size_t)(m * n) * 2 * sizeof *want);
+    assert_non_null(want);
+    reference(&p, &A.t, &B.t, &C.t, want, want + m * n);
+    const strata_gemm_options o = {.math = STRATA_MATH_BF16X6};
+    test_ok(h, strata_gemm(h, STRATA_ONE, A.t, B.t, STRATA_ONE, C.t, &o));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            test_close(test_elem(C.t, i, j), want[i * n + j], 0, "C[%lld,%lld]", (long long)i, (long long)j);
+    free(want);
+    for (int i = 0; i < 3; i++) test_array_free(in[i]);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -409,9 +438,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_numbers),     cmocka_unit_test(random_numbers), cmocka_unit_test(shapes),
-        cmocka_unit_test(every_kernel),      cmocka_unit_test(same_bits),      cmocka_unit_test(epilogues),
-        cmocka_unit_test(broadcast_batches), cmocka_unit_test(refusals),
+        cmocka_unit_test(whole_numbers),     cmocka_unit_test(random_numbers),    cmocka_unit_test(shapes),
+        cmocka_unit_test(every_kernel),      cmocka_unit_test(same_bits),         cmocka_unit_test(epilogues),
+        cmocka_unit_test(broadcast_batches), cmocka_unit_test(parts_of_infinity), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

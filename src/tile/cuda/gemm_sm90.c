@@ -13,7 +13,7 @@ typedef struct st_sm90_plan {
     st_contract_plan head;
     st_sm90 q;
     uint64_t serial; /* of all plans of the process: names the plan in the threads' memory of maps */
-    const st_gpu_kernel *kernel, *pack[2], *sum;
+    const st_gpu_kernel *kernel, *pack[2], *sum, *exact;
     int slots; /* clusters that run at a time */
     char *text;
     st_gparams sum_params;
@@ -67,11 +67,15 @@ static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_
                               const void *base, st_gpu_map *map)
 {
     const int kb = 128 / q->es;
-    const int64_t dim[3] = {s->mn ? s->rows : q->K, s->mn ? q->K : s->rows, s->item ? q->G : 1};
-    const int64_t stride[3] = {0, s->pitch * q->es, s->item ? s->item * q->es : 16};
+    const int64_t parts = s->part ? 3 : 1, item = s->item ? s->item : s->part; /* one plane after another */
+    const int64_t dim[3] = {s->mn ? s->rows : q->K, s->mn ? q->K : s->rows, (s->item ? q->G : 1) * parts};
+    const int64_t stride[3] = {0, s->pitch * q->es, item ? item * q->es : 16};
     const int box[3] = {s->mn ? 64 : kb, s->mn ? 64 : tile, 1};
-    return st_gpu_map_tiled(h, map, q->tf32 ? ST_GPU_TF32 : type, q->batch ? 3 : 2, base, dim, stride, box,
-                            128);
+    return st_gpu_map_tiled(h, map,
+                            q->tf32   ? ST_GPU_TF32
+                            : s->part ? STRATA_BF16
+                                      : type,
+                            q->batch ? 3 : 2, base, dim, stride, box, 128);
 }
 
 static strata_status c_map(strata_handle *h, const st_sm90 *q, void *base, st_gpu_map *map)
@@ -100,13 +104,16 @@ static const st_maps *maps_of(strata_handle *h, const st_sm90_plan *p, const voi
 
 /* ---- runs --------------------------------------------------------------------------------------------------------------------- */
 
-static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst)
+/* A or B into the workspace; found: X6, as three parts */
+static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst,
+                               void *found)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_side *s = i ? &q->b : &q->a;
     st_sm90_pack a = {src,   dst,   s->rows,  q->K,    s->rs,
                       s->ks, s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
-    void *args[] = {&a};
+    st_sm90_parts b = {src, dst, found, s->rows, q->K, s->rs, s->ks, s->gs, s->pitch, s->item, s->part, a.g};
+    void *args[] = {found ? (void *)&b : (void *)&a};
     const bool along_k = s->ks == 1 || q->K <= 1;
     const int64_t work = along_k ? st_ceil_div(q->K * q->es, 16) * s->rows * a.g / 256
                                  : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * a.g;
@@ -137,9 +144,41 @@ static strata_status launch_sum(strata_handle *h, const st_sm90_plan *p, void *c
     return st_gpu_run(h, &l);
 }
 
+/* X6: the same product in f32 arithmetic, which does something only where the parts could not. */
+static strata_status launch_exact(strata_handle *h, const st_sm90_plan *p, const void *a, const void *b,
+                                  void *c, const void *found, double alpha, double beta, st_epi_params *epi)
+{
+    const st_sm90 *q = &p->q;
+    st_sm90_exact x = {a,
+                       b,
+                       c,
+                       found,
+                       q->a.rs,
+                       q->a.ks,
+                       q->a.gs,
+                       q->b.rs,
+                       q->b.ks,
+                       q->b.gs,
+                       q->ldc,
+                       q->cg,
+                       (int32_t)q->M,
+                       (int32_t)q->N,
+                       (int32_t)q->K,
+                       (int32_t)q->G,
+                       (float)alpha,
+                       (float)beta};
+    void *args[] = {&x, epi};
+    const int64_t tiles = st_ceil_div(q->M, 64) * st_ceil_div(q->N, 64) * q->G;
+    const st_gpu_launch l = {.kernel = p->exact,
+                             .grid = {(unsigned)st_min64(tiles, (int64_t)h->gpu->sms * 4), 1, 1},
+                             .block = {256, 1, 1},
+                             .args = args};
+    return st_gpu_run(h, &l);
+}
+
 /* One item of the outer batch axes: offsets in elements. */
 static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char *a, const char *b, char *c,
-                            double alpha, double beta, int64_t item, st_epi_params *epi)
+                            double alpha, double beta, int64_t item, const void *found, st_epi_params *epi)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_row *row = q->row;
@@ -162,7 +201,8 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
                          .beta = beta,
                          .c = c,
                          .ldc = ldc,
-                         .cg = cg};
+                         .cg = cg,
+                         .found = found};
     const int64_t tiles =
         st_ceil_div(q->M, row->bm * row->cm) * st_ceil_div(q->N, row->bn * row->cn) * q->G * q->splits;
     const unsigned cl = (unsigned)(row->cm * row->cn);
@@ -223,8 +263,11 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
         return run_twin(h, p, data, r, alpha, beta);
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
-    if (q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at))) return s;
-    if (q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at))) return s;
+    const void *const a0 = a, *const b0 = b;
+    void *const found = q->row->kind == ST_SM90_X6 ? ws : NULL;
+    if (found && (s = st_gpu_set(h, found, 0, 4))) return s;
+    if (q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at, found))) return s;
+    if (q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at, found))) return s;
     if (q->a.pack) a = ws + q->a.at;
     if (q->b.pack) b = ws + q->b.at;
     st_epi_params epi;
@@ -233,7 +276,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     for (int64_t i = 0; i < q->outer && !s; i++)
         s = launch(h, p, a + outer_offset(c, 'a', i) * q->es, b + outer_offset(c, 'b', i) * q->es,
                    split ? ws + q->partial_at : (char *)data[2] + outer_offset(c, 'c', i) * q->cs, alpha,
-                   beta, i, &epi);
+                   beta, i, found, &epi);
+    if (!s && found) s = launch_exact(h, p, a0, b0, data[2], found, alpha, beta, &epi);
     if (!s && split) s = launch_sum(h, p, data, alpha, beta, ws + q->partial_at, q->splits);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s%s%s parts %d",
@@ -267,11 +311,20 @@ static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
         st_sm90_sum_spec(q, text, &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->sum);
     }
+    const bool x6 = q->row->kind == ST_SM90_X6;
+    if (!s && x6) {
+        st_sm90_exact_spec(text, &spec);
+        s = st_gpu_kernel_get(h, &spec.spec, &p->exact);
+    }
     free(text);
     for (int i = 0; i < 2 && !s; i++) {
         const st_sm90_side *x = i ? &q->b : &q->a;
         if (!x->pack) continue;
-        st_sm90_pack_spec(q->es, !(x->ks == 1 || q->K <= 1), &spec);
+        const bool along_rows = !(x->ks == 1 || q->K <= 1);
+        if (x6)
+            st_sm90_parts_spec(along_rows, &spec);
+        else
+            st_sm90_pack_spec(q->es, along_rows, &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->pack[i]);
     }
     return s;

@@ -20,6 +20,7 @@
  *   BATCH [0]            tensor maps of rank 3
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
+ *   X6 [0]               1: f32 as three bf16 parts (planes of the maps' third dim), six products a k-block, the small ones first
  *   EPI [0]              1: st_epilogue of generated.cuh on every element */
 #include "async.cuh"
 
@@ -60,6 +61,9 @@
 #endif
 #ifndef PROM
 #    define PROM 0
+#endif
+#ifndef X6
+#    define X6 0
 #endif
 #ifndef EPI
 #    define EPI 0
@@ -108,7 +112,8 @@ struct gemm_args { /* mirrored by the host */
     int vec;    /* C may be stored 16 bytes at a time */
     double alpha, beta;
     TC *c;
-    i64 ldc, cg; /* elements between rows and between batch items (parts) */
+    i64 ldc, cg;      /* elements between rows and between batch items (parts) */
+    const u32 *found; /* X6: not 0 there: nothing is done */
 };
 
 /* Groups of `raster` tile rows run along n. Blocks that run together then touch few tile rows and columns. */
@@ -282,6 +287,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const u32 sB = sA + STAGES * A_BYTES, sC = sB + STAGES * B_BYTES;
     const u32 full = sC + C_BYTES, empty = full + STAGES * 8;
     const int tid = threadIdx.x, wg = __shfl_sync(~0u, tid >> 7, 0);
+#if X6
+    launch_next();
+    launch_wait();
+    if (*p.found) return;
+#endif
     const u32 rank = CL > 1 ? cluster_rank() : 0, rm = rank / CN, rn = rank % CN;
     if (tid == 0) {
         for (int i = 0; i < STAGES; i++) {
@@ -296,7 +306,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
 
     const int tm = (p.m + BM * CM - 1) / (BM * CM), tn = (p.n + BN * CN - 1) / (BN * CN);
-    const int nt = tm * tn * (BATCH || SPLIT ? p.g * (SPLIT ? p.splits : 1) : 1), kall = (p.k + KB - 1) / KB;
+    const int nt = tm * tn * (BATCH || SPLIT ? p.g * (SPLIT ? p.splits : 1) : 1),
+              kall = (p.k + KB - 1) / KB * (X6 ? 6 : 1);
     const int cid = blockIdx.x / CL, ncl = gridDim.x / CL;
 
     if (wg == NCONS) { /* ---- producer ---- */
@@ -316,13 +327,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 /* my slice of a shared operand starts at rn/CN of A's rows, rm/CM of B's */
                 const int m0 = (m * CM + (int)rm) * BM + (int)rn * (BM / CN),
                           n0 = (n * CN + (int)rn) * BN + (int)rm * (BN / CM);
+#if !X6
                 const int ga = g * p.az, gb = g * p.bz;
+#endif
                 u32 mask = 0;
 #pragma unroll
                 for (int i = 0; i < CM; i++) mask |= 1u << (i * CN);
                 const u16 ma = (u16)(((1u << CN) - 1) << (rm * CN)), mb = (u16)(mask << rn);
                 for (int k = k0; k < k1; k++) {
+#if X6 /* the parts of A and of B in the order 2 0, 0 2, 1 1, 1 0, 0 1, 0 0 */
+                    const int six = k % 6 * 2, x = k / 6 * KB;
+                    const int ga = (0x052 >> six & 3) * (p.az ? p.g : 1) + g * p.az,
+                              gb = (0x118 >> six & 3) * (p.bz ? p.g : 1) + g * p.bz;
+#else
                     const int x = k * KB;
+#endif
                     const u32 bar = full + 8 * s, a = sA + s * A_BYTES + rn * (A_BYTES / CN),
                               b = sB + s * B_BYTES + rm * (B_BYTES / CM);
                     mbar_wait(empty + 8 * s, ph);

@@ -9,7 +9,7 @@
 #include "tile/cuda/generic.h"
 #include <strata/blas.h>
 
-enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE }; /* kinds of rows */
+enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE, ST_SM90_X6 }; /* kinds of rows */
 
 typedef struct st_sm90_row {
     int bm, bn, stages, consumers, pp, wait, cm, cn, tma_store, preg, creg, raster, kind, percent;
@@ -21,6 +21,7 @@ typedef struct st_sm90_args {
     double alpha, beta;
     void *c;
     int64_t ldc, cg;
+    const uint32_t *found;
 } st_sm90_args;
 /* mirrored in gemm_sm90_pack.cu; strides in elements */
 typedef struct st_sm90_pack {
@@ -30,12 +31,29 @@ typedef struct st_sm90_pack {
     int32_t g;
 } st_sm90_pack;
 
+/* mirrored in gemm_sm90_split.cu and gemm_sm90_exact.cu */
+typedef struct st_sm90_parts {
+    const void *src;
+    void *dst, *found;
+    int64_t rows, k, rs, ks, gs, pitch, item, part;
+    int32_t g;
+} st_sm90_parts;
+typedef struct st_sm90_exact {
+    const void *a, *b;
+    void *c;
+    const void *found;
+    int64_t ars, aks, ags, brs, bks, bgs, ldc, cg;
+    int32_t m, n, k, g;
+    float alpha, beta;
+} st_sm90_exact;
+
 /* A or B: rows are m or n. Strides in elements. */
 typedef struct st_sm90_side {
     int64_t rows, rs, ks, gs; /* as the caller has it; gs: of the inner batch axis */
     bool pack;                /* copied into workspace */
     bool mn;                  /* its rows are contiguous */
     int64_t pitch, item; /* as the kernel reads it: of the outer dim, and of the batch (0: one for all) */
+    int64_t part;        /* X6: elements between its three parts */
     size_t at, bytes;    /* where in the workspace */
 } st_sm90_side;
 
@@ -64,6 +82,8 @@ void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool b
 void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, bool amn, bool bmn, bool batch,
                   const char *generated, st_gspec *s);
 void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s);
+void st_sm90_parts_spec(bool along_rows, st_gspec *s);
+void st_sm90_exact_spec(const char *generated, st_gspec *s);
 void st_sm90_sum_spec(const st_sm90 *q, const char *generated, st_gspec *s);
 const char *st_sm90_order(const st_sm90_row *row, int ta);
 int st_sm90_list(int i, strata_kernel_info *info);

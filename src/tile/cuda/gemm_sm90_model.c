@@ -33,8 +33,15 @@ static bool takes_types(const st_sm90_row *row, const st_contract *c, char *why,
     const bool half = c->ta == c->tb && (c->ta == STRATA_F16 || c->ta == STRATA_BF16);
     const bool integer = c->ta == STRATA_I8 && c->tb == STRATA_I8;
     const bool float_c = c->tc == STRATA_F32 || c->tc == STRATA_F16 || c->tc == STRATA_BF16;
-    if (f32 && c->tc == STRATA_F32 && c->math != STRATA_MATH_TF32) {
-        snprintf(why, n, "rounds its factors to tf32: only with STRATA_MATH_TF32");
+    const bool x6 = row->kind == ST_SM90_X6;
+    if (f32 && c->tc == STRATA_F32 && c->math != (x6 ? STRATA_MATH_BF16X6 : STRATA_MATH_TF32)) {
+        snprintf(why, n,
+                 x6 ? "takes factors as three bf16 parts: only with STRATA_MATH_BF16X6"
+                    : "rounds its factors to tf32: only with STRATA_MATH_TF32");
+        return false;
+    }
+    if (x6 && !f32) {
+        snprintf(why, n, "takes f32, as three bf16 parts");
         return false;
     }
     if (!((f32 && c->tc == STRATA_F32) || (half && float_c) || (f8 && (float_c || is_f8(c->tc))) ||
@@ -69,6 +76,14 @@ static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t co
     s->ks = c->k.count ? st_axis_stride(&c->k.ax[0], which) : 1;
     s->gs = last >= 0 ? st_axis_stride(&c->batch.ax[last], which) : 0;
     s->item = s->gs;
+    if (q->row->kind == ST_SM90_X6) {
+        s->pack = true;
+        s->pitch = st_round_up(q->K, 128 / es);
+        s->item = s->gs ? s->pitch * count : 0;
+        s->part = s->pitch * count * (s->gs ? q->G : 1);
+        s->bytes = (size_t)(3 * s->part * es);
+        return;
+    }
     const bool batch_fits = s->gs >= 0 && s->gs * es % 16 == 0;
     for (int64_t d = 0; d < last; d++)
         if (st_axis_stride(&c->batch.ax[d], which) * es % 16) unaligned = true;
@@ -105,7 +120,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const int kb = 128 / q->es, cl = row->cm * row->cn;
     const int64_t tm = st_ceil_div(q->M, row->bm * row->cm), tn = st_ceil_div(q->N, row->bn * row->cn);
     const int64_t tiles = tm * tn * q->G * q->outer, slots = st_max64(gpu->sms / cl, 1),
-                  kall = st_ceil_div(q->K, kb);
+                  kall = st_ceil_div(q->K, kb) * (row->kind == ST_SM90_X6 ? 6 : 1);
     const double ragged_a = q->a.pitch * q->es % 128 ? 1.75 : 1,
                  ragged_b = q->b.pitch * q->es % 128 ? 1.75 : 1;
     const double bytes = 128.0 * (row->bm * ragged_a / row->cn + row->bn * ragged_b / row->cm);
@@ -190,11 +205,12 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "takes sizes, and tiles together, below 2^30");
         return false;
     }
-    q->es = size_of(p->ta);
+    const bool x6 = row->kind == ST_SM90_X6;
+    q->es = x6 ? 2 : size_of(p->ta);
     q->cs = size_of(p->tc);
-    q->tf32 = p->ta == STRATA_F32;
+    q->tf32 = p->ta == STRATA_F32 && !x6;
     q->integer = p->ta == STRATA_I8;
-    q->batch = q->G > 1;
+    q->batch = q->G > 1 || x6;
     q->ldc = p->m.count ? p->m.ax[0].c : q->N;
     q->cg = last >= 0 ? p->batch.ax[last].c : 0;
     side(q, &p->m, 'a', q->M, row->bm / row->cn, c->unaligned != 0, &q->a);
@@ -223,8 +239,8 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
         return false;
     }
-    q->a.at = 0;
-    q->b.at = (size_t)st_round_up((int64_t)q->a.bytes, 256);
+    q->a.at = x6 ? 256 : 0; /* before it: whether there is what has no parts */
+    q->b.at = q->a.at + (size_t)st_round_up((int64_t)q->a.bytes, 256);
     q->partial_at = q->b.at + (size_t)st_round_up((int64_t)q->b.bytes, 256);
     q->workspace = q->a.pack || q->b.pack ? q->partial_at : 0;
     if (row->kind == ST_SM90_SPLIT)

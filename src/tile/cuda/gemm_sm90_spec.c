@@ -15,11 +15,11 @@ static int size_of(int type) { return (int)strata_type_bits((strata_type)type) /
 
 void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool bmn, char *id, size_t n)
 {
-    const bool tf32 = ta == STRATA_F32;
+    const bool x6 = row->kind == ST_SM90_X6, tf32 = ta == STRATA_F32 && !x6;
     snprintf(id, n, "gemm_%s%s%s_%c%c_%dx%dx%d_s%d%s%s%s%s_sm90a",
              tf32 ? "tf32" : strata_type_name((strata_type)ta),
              tf32 ? "tf32" : strata_type_name((strata_type)tb), strata_type_name((strata_type)tc),
-             amn ? 'n' : 't', bmn ? 't' : 'n', row->bm, row->bn, 128 / size_of(ta), row->stages,
+             amn ? 'n' : 't', bmn ? 't' : 'n', row->bm, row->bn, x6 ? 64 : 128 / size_of(ta), row->stages,
              row->pp ? "_pp" : "",
              row->cm > 1   ? "_c2"
              : row->cn > 1 ? "_d2"
@@ -27,6 +27,7 @@ void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool b
              row->tma_store ? "_ts" : "",
              row->kind == ST_SM90_SPLIT     ? "_sk"
              : row->kind == ST_SM90_PROMOTE ? "_exact"
+             : x6                           ? "_x6"
                                             : "");
 }
 
@@ -38,6 +39,9 @@ const char *st_sm90_order(const st_sm90_row *row, int ta)
                "parts added in order";
     if (row->kind == ST_SM90_PROMOTE)
         return "k ascending in groups of 128 that the tensor cores sum, groups added in f32 in order";
+    if (row->kind == ST_SM90_X6)
+        return "k ascending in groups of 128 (of each 64 the six products of parts, small ones first), "
+               "groups added in f32 in order";
     return ta == STRATA_I8 ? "integers modulo 2^32: any order"
                            : "k ascending in the instruction's groups (32 bytes), one accumulator";
 }
@@ -57,9 +61,10 @@ static void option(st_gspec *s, const char *fmt, ...)
 void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, bool amn, bool bmn, bool batch,
                   const char *generated, st_gspec *s)
 {
-    const bool integer = ta == STRATA_I8, split = row->kind == ST_SM90_SPLIT;
+    const bool integer = ta == STRATA_I8, split = row->kind == ST_SM90_SPLIT, x6 = row->kind == ST_SM90_X6;
     memset(s, 0, sizeof *s);
     st_sm90_id(row, ta, tb, tc, amn, bmn, s->id, sizeof s->id);
+    if (x6) ta = tb = STRATA_BF16;
     s->spec.id = s->id;
     s->spec.source = "gemm_sm90.cu";
     s->spec.entry = "gemm_sm90";
@@ -85,7 +90,8 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     option(s, "-DCREG=%d", row->creg);
     option(s, "-DBATCH=%d", batch);
     option(s, "-DSPLIT=%d", split);
-    option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE);
+    option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE ? 1 : x6 ? 12 : 0);
+    if (x6) option(s, "-DX6=1");
     option(s, "-DEPI=%d", s->spec.generated != NULL);
 }
 
@@ -98,6 +104,27 @@ void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s)
     s->spec.entry = "gemm_pack";
     option(s, "-DES=%d", es);
     option(s, "-DROWS=%d", along_rows);
+}
+
+void st_sm90_parts_spec(bool along_rows, st_gspec *s)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->id, sizeof s->id, "gemm_split_bf16x3_%s_sm90a", along_rows ? "rows" : "k");
+    s->spec.id = s->id;
+    s->spec.source = "gemm_sm90_split.cu";
+    s->spec.entry = "gemm_split";
+    option(s, "-DROWS=%d", along_rows);
+}
+
+void st_sm90_exact_spec(const char *generated, st_gspec *s)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->id, sizeof s->id, "gemm_f32f32f32_exact_sm90a");
+    s->spec.id = s->id;
+    s->spec.source = "gemm_sm90_exact.cu";
+    s->spec.entry = "gemm_exact";
+    s->spec.generated = generated;
+    option(s, "-DEPI=%d", generated != NULL);
 }
 
 /* The generic kernels' sum of parts; with no parts at all it is C := epilogue(beta * C). */
@@ -152,6 +179,7 @@ static bool exists(const st_sm90_row *r, const combination *t, bool amn, bool bm
 {
     const bool f8 = t->ta == STRATA_F8E4M3 || t->ta == STRATA_F8E5M2;
     if (r->kind == ST_SM90_PROMOTE && !f8) return false;
+    if (r->kind == ST_SM90_X6) return t->ta == STRATA_F32 && !amn && !bmn;
     if (!amn && !bmn) return true;
     return size_of(t->ta) == 2 && (!amn || r->bm / r->cn % 64 == 0) && (!bmn || r->bn / r->cm % 64 == 0);
 }
@@ -202,7 +230,7 @@ static bool pack(int cc, int i, st_gpu_spec *out)
     static _Thread_local st_gspec s;
     static const struct {
         int t, layouts;
-    } want[] = {{0, 4}, {1, 4}, {2, 2}, {3, 2}, {6, 1}, {7, 1}, {27, 1}};
+    } want[] = {{0, 4}, {1, 2}, {2, 1}, {6, 1}, {7, 1}, {27, 1}};
     int count;
     const st_sm90_row *r = st_sm90_rows(&count);
     if (cc != 90) return false;
@@ -219,7 +247,8 @@ static bool pack(int cc, int i, st_gpu_spec *out)
                 const bool f8 = c->ta == STRATA_F8E4M3, amn = layouts[l][0], bmn = layouts[l][1];
                 if (!exists(&r[k], c, amn, bmn) || (f8 && r[k].kind == ST_SM90_SPLIT)) continue;
                 if (i-- > 0) continue;
-                st_sm90_spec(&r[k], c->ta, c->tb, c->tc, c->ta == STRATA_F32, amn, bmn, false, NULL, &s);
+                st_sm90_spec(&r[k], c->ta, c->tb, c->tc, c->ta == STRATA_F32 && r[k].kind != ST_SM90_X6, amn,
+                             bmn, r[k].kind == ST_SM90_X6, NULL, &s);
                 *out = s.spec;
                 return true;
             }
