@@ -5,6 +5,7 @@
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
 #define STRATA_NO_INLINE /* the exported function is defined here */
+#include "runtime/gpu.h"
 #include "tile/tile.h"
 #include <strata/blas.h>
 #include <stdio.h>
@@ -260,8 +261,8 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     if (!o) o = &no_options;
     if ((s = check(h, who, A, B, C, o, !plan))) return s;
     double va, vb, ima, imb;
-    if (!st_scalar_value(&h->err, who, "alpha", *alpha, &va, &ima) ||
-        !st_scalar_value(&h->err, who, "beta", *beta, &vb, &imb))
+    if (!st_scalar_now(h, who, "alpha", *alpha, &va, &ima) ||
+        !st_scalar_now(h, who, "beta", *beta, &vb, &imb))
         return h->err.status;
     if (ima != 0 || imb != 0)
         return st_fail(&h->err, STRATA_ERROR_TYPE,

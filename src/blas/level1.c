@@ -74,8 +74,7 @@ static st_vec vec(const strata_tensor *t) { return (st_vec){t->data, t->stride[0
 static strata_status factor(strata_handle *h, const char *who, const char *name, strata_scalar s, int type,
                             double v[2])
 {
-    const bool ok = h->gpu ? st_gpu_scalar_value(h, who, name, s, &v[0], &v[1])
-                           : st_scalar_value(&h->err, who, name, s, &v[0], &v[1]);
+    const bool ok = st_scalar_now(h, who, name, s, &v[0], &v[1]);
     if (!ok) return h->err.status;
     if (v[1] != 0 && !is_complex(type))
         return st_fail(&h->err, STRATA_ERROR_TYPE,

@@ -120,4 +120,11 @@ bool st_gpu_reaches(strata_handle *h, const void *p);
 /* A scalar's value now, wherever it lies: st_scalar_value, after a copy where s.ptr is device memory (refused under capture). */
 bool st_gpu_scalar_value(strata_handle *h, const char *who, const char *name, strata_scalar s, double *re,
                          double *im);
+/* The same on any handle. */
+ST_INLINE bool st_scalar_now(strata_handle *h, const char *who, const char *name, strata_scalar s, double *re,
+                             double *im)
+{
+    return ST_UNLIKELY(h->gpu && s.ptr) ? st_gpu_scalar_value(h, who, name, s, re, im)
+                                        : st_scalar_value(&h->err, who, name, s, re, im);
+}
 #endif

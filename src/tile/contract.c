@@ -2,6 +2,7 @@
 /* contract.c - contractions from a description to a plan or to a result: registration, the plan cache's key, the head that
  * all providers' plans share. */
 #include "tile/contract.h"
+#include "runtime/gpu.h"
 #include "tile/cuda/gemm_sm90.h"
 #include "tile/cuda/generic.h"
 #include <pthread.h>
@@ -55,13 +56,13 @@ strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, c
     if (r->alpha) {
         if (ST_LIKELY(!r->alpha->ptr))
             *alpha = r->alpha->re;
-        else if (!st_scalar_value(&h->err, "strata_plan_run", "alpha", *r->alpha, alpha, &im))
+        else if (!st_scalar_now(h, "strata_plan_run", "alpha", *r->alpha, alpha, &im))
             return h->err.status;
     }
     if (r->beta) {
         if (ST_LIKELY(!r->beta->ptr))
             *beta = r->beta->re;
-        else if (!st_scalar_value(&h->err, "strata_plan_run", "beta", *r->beta, beta, &im))
+        else if (!st_scalar_now(h, "strata_plan_run", "beta", *r->beta, beta, &im))
             return h->err.status;
     }
     return STRATA_OK;
