@@ -13,6 +13,49 @@ static int64_t bytes_of(strata_type t)
     return size[t];
 }
 
+/* ---- floats of 16 and 8 bits: sign, exponent, fraction; e4m3 has no infinity, and its NaN is all ones ---- */
+static bool small_float(int type, int *e, int *m)
+{
+    *e = type == STRATA_BF16 ? 8 : type == STRATA_F8E4M3 ? 4 : 5;
+    *m = type == STRATA_F16 ? 10 : type == STRATA_BF16 ? 7 : type == STRATA_F8E4M3 ? 3 : 2;
+    return type == STRATA_F16 || type == STRATA_BF16 || type == STRATA_F8E4M3 || type == STRATA_F8E5M2;
+}
+
+static double decode(unsigned bits, int type)
+{
+    int e, m;
+    small_float(type, &e, &m);
+    const int bias = (1 << (e - 1)) - 1, ex = (int)(bits >> m) & ((1 << e) - 1);
+    const unsigned fraction = bits & ((1u << m) - 1);
+    double v =
+        ex ? ldexp((double)(fraction + (1u << m)), ex - bias - m) : ldexp((double)fraction, 1 - bias - m);
+    if (ex == (1 << e) - 1 && type != STRATA_F8E4M3) v = fraction ? NAN : INFINITY;
+    if (type == STRATA_F8E4M3 && (bits & 0x7f) == 0x7f) v = NAN;
+    return bits >> (e + m) & 1 ? -v : v;
+}
+
+/* to nearest, ties to even; 8-bit floats saturate */
+static unsigned encode(double v, int type)
+{
+    int e, m;
+    small_float(type, &e, &m);
+    const int bias = (1 << (e - 1)) - 1;
+    const bool byte = type == STRATA_F8E4M3 || type == STRATA_F8E5M2;
+    const unsigned sign = signbit(v) ? 1u << (e + m) : 0, ones = (1u << (e + m)) - 1,
+                   infinite = ones & ~((1u << m) - 1);
+    const unsigned most = type == STRATA_F8E4M3 ? ones - 1 : byte ? infinite - 1 : infinite;
+    if (isnan(v)) return sign | ones;
+    const double a = fabs(v);
+    if (a == 0) return sign;
+    if (isinf(a)) return sign | most;
+    int ex = ilogb(a);
+    if (ex < 1 - bias) ex = 1 - bias;
+    const double steps =
+        nearbyint(ldexp(a, m - ex)); /* of the last place: carries go into the exponent by themselves */
+    const double bits = steps + (double)(ex + bias - 1) * (double)(1 << m);
+    return sign | (bits > (double)most ? most : (unsigned)bits);
+}
+
 bool test_next(const strata_tensor *t, int64_t *idx)
 {
     for (int d = t->rank - 1; d >= 0; d--) {
@@ -35,7 +78,6 @@ double test_get(const strata_tensor *t, const int64_t *idx)
     union {
         double d;
         float f;
-        uint32_t u;
         int64_t i64;
         int32_t i32;
         uint16_t h;
@@ -44,7 +86,10 @@ double test_get(const strata_tensor *t, const int64_t *idx)
     switch (t->type) {
     case STRATA_F64: return x.d;
     case STRATA_F32: return x.f;
-    case STRATA_BF16: x.u = (uint32_t)x.h << 16; return x.f;
+    case STRATA_F16:
+    case STRATA_BF16: return decode(x.h, t->type);
+    case STRATA_F8E4M3:
+    case STRATA_F8E5M2: return decode(*(const uint8_t *)p, t->type);
     case STRATA_I64: return (double)x.i64;
     case STRATA_I32: return x.i32;
     case STRATA_I8: return *(const int8_t *)p;
@@ -60,6 +105,10 @@ void test_put(const strata_tensor *t, const int64_t *idx, double v)
     switch (t->type) {
     case STRATA_F64: memcpy(p, &v, 8); return;
     case STRATA_F32: memcpy(p, &(float){(float)v}, 4); return;
+    case STRATA_F16:
+    case STRATA_BF16: memcpy(p, &(uint16_t){(uint16_t)encode(v, t->type)}, 2); return;
+    case STRATA_F8E4M3:
+    case STRATA_F8E5M2: *(uint8_t *)p = (uint8_t)encode(v, t->type); return;
     case STRATA_I64: memcpy(p, &(int64_t){(int64_t)v}, 8); return;
     case STRATA_I32: memcpy(p, &(int32_t){(int32_t)v}, 4); return;
     case STRATA_I8: *(int8_t *)p = (int8_t)v; return;
