@@ -24,7 +24,7 @@ int verb_kernels(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_bench(int argc, char **argv);
 int verb_selftest(int argc, char **argv);
-int cli_selftest_gpu(const char *device); /* selftest --only gpu */
+int cli_selftest_gpu(const char *device);       /* selftest --only gpu */
 int cli_doctor_child(const char *what, int fd); /* doctor.h, st_live: the steps in a program of its own */
 int verb_doctor(int argc, char **argv);
 int verb_explain(int argc, char **argv);

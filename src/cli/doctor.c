@@ -41,6 +41,15 @@ static int look_on(const st_live *live, const char *count, const char *interval,
     return code;
 }
 
+static bool write_html(const st_doctor *d, const char *path)
+{
+    FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (f) st_doctor_html(d, f);
+    if (f && (f == stdout || fclose(f) == 0)) return true;
+    fprintf(stderr, "strata doctor: %s: %s\n", path, strerror(errno));
+    return false;
+}
+
 int verb_doctor(int argc, char **argv)
 {
     const char *root = "/", *json = NULL, *html = NULL, *plan = NULL, *subject = NULL, *deep = NULL,
@@ -107,14 +116,9 @@ int verb_doctor(int argc, char **argv)
         fprintf(stderr, "strata doctor: %s: %s\n", root, strerror(error));
         return ST_CANNOT_LOOK;
     }
-    if (html) {
-        FILE *f = strcmp(html, "-") == 0 ? stdout : fopen(html, "w");
-        if (f) st_doctor_html(d, f);
-        if (!f || (f != stdout && fclose(f))) {
-            fprintf(stderr, "strata doctor: %s: %s\n", html, strerror(errno));
-            st_doctor_free(d);
-            return ST_CANNOT_LOOK;
-        }
+    if (html && !write_html(d, html)) {
+        st_doctor_free(d);
+        return ST_CANNOT_LOOK;
     }
     if (json)
         code = st_doctor_json(d, stdout);

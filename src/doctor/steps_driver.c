@@ -264,7 +264,8 @@ static double elapsed(st_cu_event a, st_cu_event b)
 
 static const char *of_peak(double peak, char *text, size_t n)
 {
-    st_put(text, n, peak > 0 ? ", the part's figure is %.4g" : "", peak);
+    text[0] = 0;
+    if (peak > 0) st_put(text, n, ", the part's figure is %.4g", peak);
     return text;
 }
 
