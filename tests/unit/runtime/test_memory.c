@@ -47,6 +47,30 @@ static void sizes_and_alignment(void **state)
     test_ok(h, strata_free(h, NULL));
 }
 
+/* On the CPU page-locked memory is plain memory, and there are no native streams and graphs. */
+static void what_gpus_have(void **state)
+{
+    (void)state;
+    void *p, *q;
+    strata_stream *s;
+    strata_graph *g;
+    test_ok(h, strata_alloc_host(h, 1000, &p));
+    memset(p, 1, 1000);
+    test_ok(h, strata_free_host(h, p));
+    test_error(h, strata_free_host(h, p), STRATA_ERROR_ARGUMENT, "strata_free_host", "freed twice");
+    test_ok(h, strata_free_host(h, NULL));
+    test_error(h, strata_alloc_host(h, SIZE_MAX, &q), STRATA_ERROR_MEMORY, "strata_alloc_host");
+    assert_null(q);
+    test_error(h, strata_alloc_host(h, 8, NULL), STRATA_ERROR_ARGUMENT, "strata_alloc_host", "NULL");
+    assert_null(strata_native_stream(h));
+    test_error(h, strata_stream_wrap(h, &s, &s), STRATA_ERROR_UNSUPPORTED, "strata_stream_wrap", "cpu",
+               "strata_stream_create");
+    test_error(h, strata_graph_begin(h), STRATA_ERROR_UNSUPPORTED, "strata_graph_begin", "cpu", "directly");
+    test_error(h, strata_graph_end(h, &g), STRATA_ERROR_UNSUPPORTED, "strata_graph_end");
+    test_error(h, strata_graph_launch(h, NULL), STRATA_ERROR_UNSUPPORTED, "strata_graph_launch");
+    test_ok(NULL, strata_graph_destroy(NULL));
+}
+
 static void statistics(void **state)
 {
     (void)state;
@@ -397,11 +421,11 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(sizes_and_alignment),   T(statistics),        T(the_cache_is_bounded),
-        T(sizes_that_cannot_be),  T(wrong_pointers),    T(many_blocks),
-        T(from_many_threads),     T(callers_allocator), T(allocator_that_fails),
-        T(destroyed_with_blocks), T(workspace_grows),   T(workspace_limit),
-        T(callers_workspace),
+        T(sizes_and_alignment),  T(what_gpus_have),        T(statistics),
+        T(the_cache_is_bounded), T(sizes_that_cannot_be),  T(wrong_pointers),
+        T(many_blocks),          T(from_many_threads),     T(callers_allocator),
+        T(allocator_that_fails), T(destroyed_with_blocks), T(workspace_grows),
+        T(workspace_limit),      T(callers_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
