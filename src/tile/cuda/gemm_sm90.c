@@ -50,17 +50,6 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     return n;
 }
 
-static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
-{
-    double im;
-    if (!s) return STRATA_OK;
-    if (!s->ptr) {
-        *value = s->re;
-        return STRATA_OK;
-    }
-    return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
-}
-
 /* ---- maps --------------------------------------------------------------------------------------------------------------------- */
 
 static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
@@ -252,10 +241,9 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const st_sm90 *q = &p->q;
     const st_contract *c = &q->g.c;
     const uint64_t t0 = st_trace_begin();
-    double alpha = p->head.alpha, beta = p->head.beta;
-    strata_status s;
-    if (r && ((s = scalar(h, "alpha", r->alpha, &alpha)) || (s = scalar(h, "beta", r->beta, &beta))))
-        return s;
+    double alpha, beta;
+    strata_status s = st_contract_scalars(h, &p->head, r, &alpha, &beta);
+    if (s) return s;
     if (alpha == 0) return launch_sum(h, p, data, alpha, beta, NULL, 0);
     const char *a = data[q->g.swapped], *b = data[!q->g.swapped];
     if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
