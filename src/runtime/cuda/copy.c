@@ -103,7 +103,8 @@ static strata_status on_device(strata_handle *h, st_walk w, char *d, const char 
                                const void *value)
 {
     const bool tiles = s && transposes(&w, size);
-    if (s && !tiles) size = widen(&w, d, s, size);
+    const int64_t whole = size;
+    if (!tiles) size = widen(&w, d, s, size);
     const st_gpu_kernel *k = kernel(h, tiles, size);
     if (!k) return h->err.status;
     kernel_walk q = {.n = w.n, .fill = !s};
@@ -112,7 +113,7 @@ static strata_status on_device(strata_handle *h, st_walk w, char *d, const char 
         q.d[i] = w.d[i];
         q.s[i] = w.s[i];
     }
-    if (value) memcpy(q.value, value, (size_t)size);
+    for (int64_t i = 0; value && i < 16; i++) ((char *)q.value)[i] = ((const char *)value)[i % whole];
     int64_t count = elements(&w), blocks;
     if (tiles) {
         blocks = st_ceil_div(w.len[w.n - 1], 32) * st_ceil_div(w.len[w.n - 2], 32);
