@@ -300,15 +300,29 @@ static cost panel_cost(const st_contract *whole, const st_conv_kernel *k, double
     return (cost){us, 0, NULL};
 }
 
+/* Does the sum run over an image's pixels (a weight gradient), rather than over a window's taps? */
+static bool sums_pixels(const st_contract *c)
+{
+    double taps = 1, pixels = 1;
+    for (int64_t b = 0; b < c->bounds; b++) {
+        if (c->bound[b].m >= 0) taps *= (double)c->m.ax[c->bound[b].m].len;
+        if (c->bound[b].k >= 0) pixels *= (double)c->k.ax[c->bound[b].k].len;
+    }
+    return pixels > taps;
+}
+
 static cost padded_cost(const st_contract *whole, const st_conv_kernel *k, double rate, bool taps)
 {
     st_contract c = *whole;
     const char *why;
-    const int64_t copy = st_win_pad_size(&c, taps, &why);
+    double times;
+    const int64_t copy = st_win_pad_size(&c, taps, &times, &why);
     if (copy < 0) return (cost){0, 0, why};
     st_tile_simplify(&c);
     cost x = taps ? taps_cost(&c, k, rate) : direct_cost(&c, k, rate);
-    x.us += (double)copy * 0.4e-3 + 1;
+    x.us = x.us * times + (double)copy * 0.4e-3 + 1;
+    if (!taps && sums_pixels(whole))
+        x.us *= 1.25; /* rows of pixels as runs end often; taps are as good there */
     return x;
 }
 static cost paddirect_cost(const st_contract *c, const st_conv_kernel *k, double rate)

@@ -108,8 +108,9 @@ void st_win_for(strata_handle *h, const st_win_plan *p, int64_t tasks, double us
 strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_kernel_row *row, int form,
                           st_win_plan **out);
 
-/* window_padded.c: the copy's size in elements for c, which is rewritten to read it; -1 with why when it does not fit */
-int64_t st_win_pad_size(st_contract *c, bool taps, const char **why);
+/* window_padded.c: the copies' size in elements for c, which is rewritten to read one of them, that is a group of images, and how many
+ * times that is all; -1 with why when it does not fit */
+int64_t st_win_pad_size(st_contract *c, bool taps, double *times, const char **why);
 void st_win_pad_free(st_win_pad *d);
 strata_status st_win_padded_build(strata_handle *h, st_win_plan *p, const st_problem *problem,
                                   const st_kernel_row *row);

@@ -128,12 +128,13 @@ static const char *lay_out(st_contract *c, bool taps, st_win_pad *d)
     return NULL;
 }
 
-int64_t st_win_pad_size(st_contract *c, bool taps, const char **why)
+int64_t st_win_pad_size(st_contract *c, bool taps, double *times, const char **why)
 {
     st_win_pad d;
     *why = lay_out(c, taps, &d);
     if (*why) return -1;
     const int64_t units = d.group_axis < 0 ? 1 : d.groups * d.group + d.rest;
+    *times = (double)units / (double)d.group;
     return d.outer / d.group * units * d.extent[0] * d.extent[1] * d.inner;
 }
 

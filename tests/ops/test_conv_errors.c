@@ -223,6 +223,89 @@ static void test_epilogue_errors(void **state)
     for (size_t i = 0; i < sizeof y / sizeof *y; i++) assert_true(isnan(y[i]));
 }
 
+/* A workspace may not lie where an operand lies; nothing is written then. */
+static void test_workspace_alias(void **state)
+{
+    (void)state;
+    enum { C = 64, S = 9, N = C * S * S };
+    float *m = aligned_alloc(64, 16 << 20), *image = m, *filters = m + N, *result = filters + C * C * 9;
+    char *ws = (char *)m + (8 << 20);
+    const strata_conv o = {.pad = {1, 1}};
+    strata_plan *p;
+    for (int i = 0; i < N; i++) image[i] = result[i] = 1;
+    for (int i = 0; i < C * C * 9; i++) filters[i] = 1;
+    test_problem("workspace alias");
+    test_ok(h, strata_conv_forward_plan(h, &o, strata_nhwc(image, STRATA_F32, 1, C, S, S),
+                                        strata_nhwc(filters, STRATA_F32, C, C, 3, 3),
+                                        strata_nhwc(result, STRATA_F32, 1, C, S, S), NULL, &p));
+    const size_t bytes = strata_plan_workspace(p);
+    assert_true(bytes > 0 && bytes < 4 << 20);
+    void *const data[3] = {image, filters, result};
+    /* over the image; over the last bytes of result */
+    char *const bad[] = {(char *)m, (char *)((uintptr_t)(result + N - 1) & ~(uintptr_t)63)};
+    for (int i = 0; i < 2; i++) {
+        const strata_run r = {.workspace = bad[i], .workspace_bytes = bytes};
+        test_error(h, strata_plan_run(h, p, data, &r), STRATA_ERROR_ALIAS,
+                   "shares memory with the run's workspace", i ? "operand 2" : "operand 0");
+        test_ok(h, strata_set_workspace(h, bad[i], 4 << 20));
+        test_error(h, strata_plan_run(h, p, data, NULL), STRATA_ERROR_ALIAS, "the handle's workspace");
+        test_ok(h, strata_set_workspace(h, NULL, 0));
+    }
+    for (int i = 0; i < N; i++) assert_true(image[i] == 1 && result[i] == 1);
+    const strata_run good = {.workspace = ws, .workspace_bytes = bytes};
+    test_ok(h, strata_plan_run(h, p, data, &good));
+    assert_true(result[(4 * S + 4) * C] == 9 * C);
+    strata_plan_destroy(p);
+    free(m);
+}
+
+/* Infinite weights beside padding. A padded tap is left out or multiplied as a zero, as suits the kernel: an output whose window overhangs may
+ * be NaN there, and is never another number; outputs whose windows lie inside are what they are. A NaN of the image reaches the outputs
+ * whose windows hold it and no others. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    strata_kernel_info info;
+    enum { C = 20, O = 18, S = 7 };
+    static float image[C * S * S], filters[O * C * 9], result[O * S * S], clean[O * S * S];
+    const strata_conv o = {.pad = {1, 1}};
+    const strata_tensor ti = strata_nhwc(image, STRATA_F32, 1, C, S, S),
+                        tf = strata_nhwc(filters, STRATA_F32, O, C, 3, 3),
+                        tr = strata_nhwc(result, STRATA_F32, 1, O, S, S);
+    for (int k = 0; strata_kernels(k, &info); k++) {
+        strata_plan *p;
+        if (!info.usable || (strcmp(info.family, "conv") && strcmp(info.family, "reference"))) continue;
+        for (int i = 0; i < C * S * S; i++) image[i] = 1 + (float)(i % 3);
+        for (int i = 0; i < O * C * 9; i++) filters[i] = (float)(i % 5) - 2;
+        test_problem("not finite, %s", info.id);
+        if (strata_conv_forward_plan(h, &o, ti, tf, tr, &(strata_choice){.kernel = info.id}, &p)) continue;
+        test_ok(h, strata_plan_run(h, p, (void *[]){image, filters, result}, NULL));
+        memcpy(clean, result, sizeof result);
+        filters[0] = INFINITY; /* filter 0, tap (0, 0), channel 0 */
+        test_ok(h, strata_plan_run(h, p, (void *[]){image, filters, result}, NULL));
+        for (int i = 0; i < S * S; i++) {
+            const bool overhangs = i / S == 0 || i % S == 0;
+            if (overhangs)
+                test_check(isnan(result[i * O]) || result[i * O] == clean[i * O], "output %d is %g", i,
+                           (double)result[i * O]);
+            else
+                test_check(isinf(result[i * O]), "output %d is %g", i, (double)result[i * O]);
+            for (int f = 1; f < O; f++)
+                test_check(result[i * O + f] == clean[i * O + f], "output %d of filter %d", i, f);
+        }
+        filters[0] = -2;
+        image[(3 * S + 3) * C + 5] = NAN;
+        test_ok(h, strata_plan_run(h, p, (void *[]){image, filters, result}, NULL));
+        for (int i = 0; i < S * S; i++) {
+            const bool near = abs(i / S - 3) <= 1 && abs(i % S - 3) <= 1;
+            for (int f = 0; f < O; f++)
+                test_check(near ? isnan(result[i * O + f]) : result[i * O + f] == clean[i * O + f],
+                           "output %d of filter %d", i, f);
+        }
+        strata_plan_destroy(p);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -241,7 +324,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),          cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_types_and_memory), cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_types_and_memory), cmocka_unit_test(test_workspace_alias),
+        cmocka_unit_test(test_not_finite),       cmocka_unit_test(test_plans),
         cmocka_unit_test(test_epilogue),         cmocka_unit_test(test_epilogue_errors),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
