@@ -186,6 +186,7 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
                          .az = q->a.item != 0,
                          .bz = q->b.item != 0,
                          .vec = (uintptr_t)c % 16 == 0 && ldc * cs % 16 == 0 && cg * cs % 16 == 0,
+                         .scaled = alpha != 1 || beta != 0 || (q->integer && q->g.c.tc != STRATA_I32),
                          .alpha = alpha,
                          .beta = beta,
                          .c = c,

@@ -92,6 +92,7 @@
 #define WARP_C 2048 /* EST: 16 rows of 128 bytes a warp */
 #define C_BYTES (EST ? NCONS * 4 * WARP_C : CB * BOX_BYTES)
 #define ARRIVALS ((PP ? 1 : NCONS) * PEERS)
+#define AHEAD (MT * BN > 256 ? 1 + EPI : EST && CS < 4 ? 4 : 2) /* places of a step whose reads are in flight at a time */
 #define THREADS (NCONS * 128 + 128)
 
 #if PP && (NCONS != 2 || !WAIT || !EST || SPLIT)
@@ -110,6 +111,7 @@ struct gemm_args { /* mirrored by the host */
     int raster, splits;
     int az, bz; /* 0: the operand is the same for the whole batch */
     int vec;    /* C may be stored 16 bytes at a time */
+    int scaled; /* sums are not C's values yet: alpha, beta, or integers into floats */
     double alpha, beta;
     TC *c;
     i64 ldc, cg;      /* elements between rows and between batch items (parts) */
@@ -156,76 +158,29 @@ INL u32 raw(bf16 v) { return v.x; }
 INL u32 raw(e4m3 v) { return v.x; }
 INL u32 raw(e5m2 v) { return v.x; }
 INL u32 raw(i8 v) { return (u8)v; }
-#ifdef INTEGER /* finish() leaves C's bits in the accumulators */
+#ifdef INTEGER
 typedef double val_t;
 INL u32 bits(acc_t v) { return (u32)v; }
 INL val_t value(TC v) { return to_f64(v); }
-INL acc_t keep(val_t v) { return (acc_t)raw(from<TC>(v)); }
 #else
 typedef float val_t;
 INL u32 bits(acc_t v) { return raw(from<TC>(v)); }
 INL val_t value(TC v) { return to_f32(v); }
-INL acc_t keep(val_t v) { return v; }
 #endif
 INL u32 pair_of(acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 * CS : 0); }
 
 #if EPI
 #    define EPI_PARAM , const __grid_constant__ st_epi epi
-#    define EPI_ARG , epi
 #    define EPI_FORMAL , const st_epi &epi
+#    define EPI_ARG , epi
 #else
 #    define EPI_PARAM
-#    define EPI_ARG
 #    define EPI_FORMAL
+#    define EPI_ARG
 #endif
-template <class T> struct is_i32 {
-    static const bool yes = false;
-};
-template <> struct is_i32<i32> {
-    static const bool yes = true;
-};
-#define GROUPS (MT * BN > 256 || CW < 64 || BN % 32 ? 2 : 4) /* of 8 columns whose C is read at once */
-/* alpha, beta and the epilogue on the groups j0 .. j0 + GROUPS - 1 of 8 columns; row, col: those of d[0] */
-INL void finish(acc_t *d, int j0, const gemm_args &p, int row, int col, int g EPI_FORMAL)
-{
-#if !SPLIT
-    const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
-#    ifdef INTEGER
-    const bool plain = !EPI && is_i32<TC>::yes && alpha == 1 && beta == 0; /* the sums are C's bits */
-#    else
-    const bool plain = !EPI && alpha == 1 && beta == 0;
-#    endif
-    if (plain) return;
-    /* how many columns of this thread's two rows exist, from its first on */
-    const int left = p.n - col, in[2] = {row < p.m ? left : 0, row + 8 < p.m ? left : 0};
-    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
-    TC old[GROUPS][2][2];
-    if (beta != 0)
-#    pragma unroll
-        for (int h = 0; h < 2; h++)
-#    pragma unroll
-            for (int j = 0; j < GROUPS; j++)
-#    pragma unroll
-                for (int e = 0; e < 2; e++)
-                    if (8 * (j0 + j) + e < in[h]) old[j][h][e] = (at + 8 * h * p.ldc)[8 * (j0 + j) + e];
-#    pragma unroll
-    for (int j = 0; j < GROUPS; j++)
-#    pragma unroll
-        for (int h = 0; h < 2; h++)
-#    pragma unroll
-            for (int e = 0; e < 2; e++) {
-                acc_t &x = d[4 * (j0 + j) + 2 * h + e];
-                val_t v = alpha * (val_t)x;
-                if (beta != 0) v += beta * value(old[j][h][e]);
-#    if EPI
-                if (8 * (j0 + j) + e < in[h])
-                    v = st_epilogue(epi, v, row + 8 * h, col + 8 * (j0 + j) + e, p.g0 + g);
-#    endif
-                x = keep(v);
-            }
+#if BN % 32
+#    error a tile ends in steps of 32 columns
 #endif
-}
-
 /* 16 columns (d: two groups of 8) of 16 rows into rows of 128 bytes, swizzled by the row. row, col: of the first */
 INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
 {
@@ -246,6 +201,57 @@ INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
         }
     }
 }
+
+#if !SPLIT
+/* a sum's 32 bits, and back */
+INL u32 word(float v) { return raw(v); }
+INL u32 word(i32 v) { return (u32)v; }
+#    ifdef INTEGER
+INL val_t sum_of(u32 w) { return (double)(i32)w; }
+#    else
+INL val_t sum_of(u32 w) { return f32_of_bits(w); }
+#    endif
+/* alpha, beta and the epilogue on four neighbours: place e (row e/8, columns from 4 (e%8)) of a step */
+INL void apply(u32 buf, const gemm_args &p EPI_FORMAL, int r0, int c0, int e, int g, lanes<TC, 4> &o)
+{
+    const int r = e >> 3, row = r0 + r, col = c0 + (e & 7) * 4;
+    if (row >= p.m || col >= p.n) return;
+    const uint4 x = lds16(buf + r * 128 + (((e & 7) ^ (r & 7)) << 4));
+    const u32 w[4] = {x.x, x.y, x.z, x.w};
+    const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
+    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
+    if (beta != 0) {
+        if (p.vec && col + 4 <= p.n)
+            o = *(const lanes<TC, 4> *)at;
+        else
+#    pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (col + j < p.n) o.e[j] = at[j];
+    }
+#    pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (col + j < p.n) {
+            val_t v = alpha * sum_of(w[j]);
+            if (beta != 0) v += beta * value(o.e[j]);
+#    if EPI
+            v = (val_t)st_epilogue(epi, v, row, col + j, p.g0 + g);
+#    endif
+            o.e[j] = from<TC>(v);
+        }
+}
+INL void put(const gemm_args &p, int r0, int c0, int e, int g, const lanes<TC, 4> &o)
+{
+    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
+    TC *const at = p.c + g * p.cg + row * p.ldc + col;
+    if (row >= p.m) return;
+    if (p.vec && col + 4 <= p.n)
+        *(lanes<TC, 4> *)at = o;
+    else
+#    pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (col + j < p.n) at[j] = o.e[j];
+}
+#endif
 
 INL void store_bits(TC *at, u32 v)
 {
@@ -498,19 +504,54 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 else
                     arrive_at(empty + 8 * prev, dst);
             }
-#if EST
-            /* each warp on its own: registers, 16 swizzled rows of 128 bytes, 16 bytes a lane to memory */
             const u32 buf = sC + (w * 4 + warp) * WARP_C;
+#if !SPLIT
+            if (EPI || p.scaled) {
+                /* Steps of 16 rows and 32 columns: a warp's sums to its staging as they are, then four neighbours a lane through the expression, so that its code stands here
+             * four times and what it reads and writes is contiguous. The loop over steps is one loop, though registers have no run-time index. */
+#    pragma unroll 1
+                for (int step = 0; step < MT * BN / 32; step++) {
+#    pragma unroll
+                    for (int i = 0; i < MT * BN / 32; i++)
+                        if (step == i) {
+                            const acc_t *x = &ACC[i / (BN / 32)][i % (BN / 32) * 16];
+#    pragma unroll
+                            for (int q = 0; q < 4; q++)
+#    pragma unroll
+                                for (int k = 0; k < 2; k++) {
+                                    const u32 r = (lane >> 2) + (q & 1) * 8;
+                                    const u32 byte = ((q >> 1) * 16 + k * 8 + 2 * (lane & 3)) * 4;
+                                    sts8(buf + r * 128 + (((byte >> 4) ^ (r & 7)) << 4) + (byte & 15),
+                                         word(x[(q >> 1) * 8 + k * 4 + (q & 1) * 2]),
+                                         word(x[(q >> 1) * 8 + k * 4 + (q & 1) * 2 + 1]));
+                                }
+                        }
+                    __syncwarp();
+                    const int r0 = m0 + (wrow + step / (BN / 32)) * 64 + warp * 16,
+                              c0 = n0 + step % (BN / 32) * 32;
+#    pragma unroll 1
+                    for (int v = 0; v < 4; v += AHEAD) { /* all reads of the places, then all writes */
+                        lanes<TC, 4> o[AHEAD];
+#    pragma unroll
+                        for (int u = 0; u < AHEAD; u++)
+                            apply(buf, p EPI_ARG, r0, c0, (v + u) * 32 + lane, z, o[u]);
+#    pragma unroll
+                        for (int u = 0; u < AHEAD; u++) put(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
+                    }
+                    __syncwarp();
+                }
+                continue;
+            }
+#endif
+#if EPI
+#elif EST
+/* each warp on its own: registers, 16 swizzled rows of 128 bytes, 16 bytes a lane to memory */
 #    pragma unroll
             for (int i = 0; i < MT; i++) {
                 const int r0 = m0 + (wrow + i) * 64 + warp * 16;
 #    pragma unroll
                 for (int c = 0; c < BN; c += CW) {
                     const int width = BN - c < CW ? BN - c : CW;
-#    pragma unroll
-                    for (int j = 0; j < CW / 8; j += GROUPS)
-                        if (c + j * 8 < BN)
-                            finish(ACC[i], c / 8 + j, p, r0 + (lane >> 2), n0 + 2 * (lane & 3), z EPI_ARG);
 #    pragma unroll
                     for (int q = 0; q < CW / 16; q++)
                         if (q * 16 < width) stage(buf, 0, q * 16, lane, &ACC[i][c / 2 + q * 8]);
@@ -523,12 +564,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 /* registers, swizzled boxes of 128 bytes of columns, TMA */
 #    pragma unroll
             for (int c = 0; c < BN / CW; c += CB) {
-#    pragma unroll
-                for (int i = 0; i < MT; i++)
-#    pragma unroll
-                    for (int j = c * CW / 8; j < (c + CB) * CW / 8; j += GROUPS)
-                        finish(ACC[i], j, p, m0 + (wrow + i) * 64 + warp * 16 + (lane >> 2),
-                               n0 + 2 * (lane & 3), z EPI_ARG);
                 if (wt == 0) tma_wait_read();
                 if (w == 0)
                     BAR_SYNC(1, 128);

@@ -17,7 +17,7 @@ typedef struct st_sm90_row {
 
 /* mirrored in gemm_sm90.cu */
 typedef struct st_sm90_args {
-    int32_t m, n, k, g, g0, raster, splits, az, bz, vec;
+    int32_t m, n, k, g, g0, raster, splits, az, bz, vec, scaled;
     double alpha, beta;
     void *c;
     int64_t ldc, cg;
