@@ -3,7 +3,6 @@
  * ways of their own and say through data[1] which of them ran. */
 #include "plan/plan.h"
 #include "support.h"
-#include <pthread.h>
 
 typedef struct problem {
     int64_t n;
@@ -541,96 +540,14 @@ static void kernel_lists(void **state)
     assert_int_equal(strata_kernels(0, NULL), 0);
 }
 
-/* A destroyed plan is recognised, also after others of its size came and went, and destroying it again does nothing. */
-static void destroyed(void **state)
-{
-    (void)state;
-    int64_t v[4] = {1, 2, 3, 4};
-    const char *who = "nobody";
-    void *const operands[2] = {v, &who};
-    strata_plan *p = make(2, 7, NULL);
-    strata_plan_destroy(p);
-    for (int i = 0; i < 10; i++) {
-        test_error(h, strata_plan_run(h, p, operands, NULL), STRATA_ERROR_STATE, "strata_plan_run",
-                   "the plan is destroyed");
-        assert_int_equal(strata_plan_workspace(p), 0);
-        assert_string_equal(strata_plan_kernel(p), "");
-        assert_string_equal(strata_plan_describe(p), "a destroyed plan");
-        strata_plan_destroy(p);
-        strata_plan *other = make(2, 7, NULL);
-        assert_ptr_not_equal(other, p);
-        strata_plan_destroy(other);
-    }
-    assert_int_equal(v[0], 1);
-    assert_string_equal(who, "nobody");
-    assert_int_equal(live, 0);
-}
-
-/* What another thread is told while this one's call is inside. */
-static strata_plan *entered;
-static strata_status told[2];
-static char words[300];
-static void *elsewhere(void *arg)
-{
-    int64_t v[2] = {1, 2};
-    const char *who;
-    const strata_plan *cached_plan;
-    const st_problem pr = describe(2, 3, 7, NULL);
-    (void)arg;
-    told[0] = strata_plan_run(h, entered, (void *[]){v, &who}, NULL);
-    snprintf(words, sizeof words, "%s", strata_error(NULL));
-    told[1] = st_plan_get(h, &pr, &cached_plan);
-    return NULL;
-}
-static strata_status busy_run(strata_handle *handle, const strata_plan *plan, void *const operands[],
-                              const strata_run *r)
-{
-    pthread_t t;
-    (void)operands, (void)r;
-    if (!st_plan_workspace(handle, plan, r)) return handle->err.status;
-    assert_int_equal(pthread_create(&t, NULL, elsewhere, NULL), 0);
-    pthread_join(t, NULL);
-    return STRATA_OK;
-}
-static void one_thread_at_a_time(void **state)
-{
-    (void)state;
-    int64_t v[2] = {1, 2};
-    const char *who;
-    entered = make(2, 7, NULL);
-    assert_true(strata_plan_workspace(entered) > 0);
-    entered->run = busy_run;
-    for (int round = 0; round < 2; round++) { /* the handle is free again afterwards */
-        told[0] = told[1] = STRATA_OK;
-        test_ok(h, strata_plan_run(h, entered, (void *[]){v, &who}, NULL));
-        assert_int_equal(told[0], STRATA_ERROR_STATE);
-        assert_int_equal(told[1], STRATA_ERROR_STATE);
-        assert_non_null(strstr(words, "in use by another thread"));
-        assert_non_null(strstr(words, "make a handle for every thread"));
-    }
-    entered->run = fake_run;
-    run(entered, 2, NULL);
-    strata_plan_destroy(entered);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(kernel_lists),
-        T(least_time_wins),
-        T(the_text),
-        T(forced_kernels),
-        T(nothing_can),
-        T(workspace_limits),
-        T(own_workspace_of_a_run),
-        T(cached),
-        T(threads_and_the_choice),
-        T(scratch_is_not_counted),
-        T(eviction),
-        T(two_handles),
-        T(destroyed),
-        T(one_thread_at_a_time),
+        T(kernel_lists),           T(least_time_wins), T(the_text),
+        T(forced_kernels),         T(nothing_can),     T(workspace_limits),
+        T(own_workspace_of_a_run), T(cached),          T(threads_and_the_choice),
+        T(scratch_is_not_counted), T(eviction),        T(two_handles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
