@@ -86,7 +86,7 @@ static double check_rows(void *arg)
     if (worst == 0 && strata_fused(r->w.cpu, programs[r->program].program, ops, NULL)) worst = INFINITY;
     const double u = r->type == STRATA_F32 ? 1e-5 : r->type == STRATA_F16 ? 0x1p-10 : 0x1p-7;
     for (int64_t i = 0; i < n && worst < INFINITY; i++) {
-        const double e = fabs((double)got[i] - (double)want[i]) / (u * (fabs((double)want[i]) + 1e-2));
+        const double e = fabs((double)got[i] - (double)want[i]) / (u * (fabs((double)want[i]) + 0.1));
         if (!(e <= worst)) worst = e;
     }
     free(x);
