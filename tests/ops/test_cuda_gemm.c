@@ -45,6 +45,26 @@ static const combination combinations[] = {
     {STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F8E4M3},
 };
 
+static double get(const strata_tensor *t, const int64_t *i)
+{
+    double v = NAN;
+    st_load_f64(t->type, test_at(t, i), &v);
+    return v;
+}
+static void put(const strata_tensor *t, const int64_t *i, double v)
+{
+    st_store_f64(t->type, test_at(t, i), v);
+}
+/* values of the type, or whole numbers */
+static void fill(test_rng *r, const test_array *a, bool whole, double limit)
+{
+    int64_t i[STRATA_MAX_RANK] = {0};
+    do
+        put(&a->t, i,
+            whole ? (double)test_int(r, (int64_t)-limit, (int64_t)limit - 1) : test_real(r, -limit, limit));
+    while (test_next(&a->t, i));
+}
+
 /* Relative error of a sum's addition, and of a value stored to C. */
 static double sum_unit(strata_type a) { return a == STRATA_F64 ? 0x1p-53 : a == STRATA_I8 ? 0 : 0x1p-23; }
 static double store_unit(strata_type c) { return c == STRATA_I32 ? 0 : test_unit(c); }
@@ -66,16 +86,15 @@ static void check_result(const case_ *q, const test_array *a, const test_array *
             long double s = 0, abs = 0;
             for (int64_t k = 0; k < q->k; k++) {
                 const long double v =
-                    (long double)test_get(&a->t, (int64_t[]){i, k}) * test_get(&b->t, (int64_t[]){k, j});
+                    (long double)get(&a->t, (int64_t[]){i, k}) * get(&b->t, (int64_t[]){k, j});
                 s += v;
                 abs += fabsl(v);
             }
-            const long double was =
-                q->beta == 0 ? 0 : (long double)test_get(&old->t, (int64_t[]){i, j}) * q->beta;
+            const long double was = q->beta == 0 ? 0 : (long double)get(&old->t, (int64_t[]){i, j}) * q->beta;
             long double want = q->alpha * s + was;
             double size = (double)(fabs(q->alpha) * abs + fabsl(was));
             if (q->epilogue) {
-                const double x = test_get(&bias->t, (int64_t[]){j});
+                const double x = get(&bias->t, (int64_t[]){j});
                 want = (want + x) * 2;
                 size = 2 * (size + fabs(x));
             }
@@ -84,7 +103,7 @@ static void check_result(const case_ *q, const test_array *a, const test_array *
             const double bound = ((double)(q->k + 6) * u + in) * size +
                                  1.01 * store_unit(q->t.c) * fabs((double)want) + least +
                                  (q->t.a == STRATA_I8 && q->t.c == STRATA_F32 ? 0x1p-22 * size : 0);
-            test_close(test_get(&c->t, (int64_t[]){i, j}), (double)want, bound, "%s: C[%d,%d]", id, (int)i,
+            test_close(get(&c->t, (int64_t[]){i, j}), (double)want, bound, "%s: C[%d,%d]", id, (int)i,
                        (int)j);
         }
 }
@@ -107,21 +126,15 @@ static bool try(const char *id, const case_ *q, test_rng *r, unsigned how)
         strata_gemm_plan(h, strata_real(q->alpha), a.t, b.t, strata_real(q->beta), c.t, &o, &choice, &p);
     if (made == STRATA_OK) {
         const bool whole = q->t.a == STRATA_I8;
-        if (whole) {
-            test_array_integers(r, &a, -128, 127);
-            test_array_integers(r, &b, -128, 127);
-            test_array_integers(r, &old, -100, 100);
-        } else {
-            test_array_random(r, &a, -1, 1);
-            test_array_random(r, &b, -1, 1);
-            test_array_random(r, &old, -1, 1);
-        }
-        test_array_random(r, &bias, -1, 1);
+        fill(r, &a, whole, whole ? 128 : 1);
+        fill(r, &b, whole, whole ? 128 : 1);
+        fill(r, &old, whole, whole ? 100 : 1);
+        fill(r, &bias, false, 1);
         test_array first = test_array_make(r, q->t.c, 2, (int64_t[]){q->m, q->n}, TEST_PACKED);
         for (int run = 0; run < 2; run++) {
             int64_t i[2] = {0};
             if (q->beta != 0) do
-                    test_put(&c.t, i, test_get(&old.t, i));
+                    put(&c.t, i, get(&old.t, i));
                 while (test_next(&c.t, i));
             void *data[] = {a.t.data, b.t.data, c.t.data, bias.t.data};
             test_ok(h, strata_plan_run(h, p, data, NULL));
@@ -129,9 +142,9 @@ static bool try(const char *id, const case_ *q, test_rng *r, unsigned how)
             memset(i, 0, sizeof i);
             do {
                 if (run == 0)
-                    test_put(&first.t, i, test_get(&c.t, i));
+                    put(&first.t, i, get(&c.t, i));
                 else
-                    test_check(test_get(&first.t, i) == test_get(&c.t, i), "%s: two runs differ at %d,%d", id,
+                    test_check(get(&first.t, i) == get(&c.t, i), "%s: two runs differ at %d,%d", id,
                                (int)i[0], (int)i[1]);
             } while (test_next(&c.t, i));
         }

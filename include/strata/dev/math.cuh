@@ -48,6 +48,12 @@ INL float rcp_approx(float a)
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
     return r;
 }
+INL float rsqrt_approx(float a)
+{
+    float r;
+    asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(a));
+    return r;
+}
 /* floor(252 clamp(a / 252 + 1/2, 0, 1)) + 12582913 */
 INL float exp_count(float a)
 {
@@ -80,6 +86,7 @@ INL float rcp_approx(float a)
 {
     return flushed((float)((1 / (double)flushed(a)) * (1 + 0.5 * strata_dev_error)));
 }
+INL float rsqrt_approx(float a) { return (float)(1 / sqrt((double)a) * (1 + 0.7 * strata_dev_error)); }
 INL float count_of(double at) { return (float)(12582913 + floor(252 * (at > 1 ? 1 : at > 0 ? at : 0))); }
 INL float exp_count(float a) { return count_of((double)fmaf(a, 0.00572498f, 0.5f)); }
 INL float exp2_count(float a) { return count_of((double)fmaf(a, 0.003968254f, 0.5f)); }
@@ -113,7 +120,12 @@ INL float st_cos_f32(float x) { return cosf(x); }
 INL float st_tan_f32(float x) { return tanf(x); }
 INL float st_atan_f32(float x) { return atanf(x); }
 INL float st_pow_f32(float x, float y) { return powf(x, y); }
-INL float st_rsqrt_f32(float x) { return st_div_f32(1.f, st_sqrt_f32(x)); }
+/* one step of Newton's iteration, but for zero, infinity and NaN */
+INL float st_rsqrt_f32(float x)
+{
+    const float y = rsqrt_approx(x), e = st_fma_f32(-(x * y), y, 1.f), z = st_fma_f32(0.5f * y, e, y);
+    return z - z == 0 ? z : y;
+}
 
 INL float st_tanh_f32(float x)
 {
@@ -173,9 +185,9 @@ INL float ex2_square_f32(float a, float hi, float lo)
 }
 INL float st_gelu_f32(float x)
 {
-    const float c = st_min_f32(st_max_f32(x, -16.f), 16.f), a = fabsf(c);
-    const float q = c * mills_f32(a) * ex2_square_f32(a, -0.72134751f, -9.62981544e-9f);
-    return x < 0.f ? q : x - q; /* q = x Phi(-|x|) */
+    const float a = st_min_f32(fabsf(x), 16.f);
+    const float q = a * mills_f32(a) * ex2_square_f32(a, -0.72134751f, -9.62981544e-9f);
+    return st_max_f32(x, -0.f) - q; /* q = |x| Phi(-|x|) */
 }
 INL float st_erfc_f32(float x)
 {
@@ -291,16 +303,26 @@ INL double st_elu_f64(double x) { return x > 0 ? x : expm1(x); }
     INL T st_and_##w(T a, T b) { return a != 0 && b != 0 ? (T)1 : (T)0; }                                 \
     INL T st_or_##w(T a, T b) { return a != 0 || b != 0 ? (T)1 : (T)0; }                                  \
     INL T st_select_##w(T a, T b, T c) { return a != 0 ? b : c; }                                         \
-    INL T st_clamp_##w(T a, T b, T c) { return a != a ? a : a < b ? b : a > c ? c : a; }                  \
-    /* division by a number of the row: by its reciprocal unless that would lose digits or overflow */    \
-    INL T recip_##w(T b)                                                                                  \
-    {                                                                                                     \
-        const T s = ABS(b);                                                                               \
-        return s >= (T)1e-30 && s <= (T)1e30 ? st_div_##w(1, b) : (T)STRATA_DEV_NAN;                      \
-    }                                                                                                     \
-    INL T div_row_##w(T a, T b, T r) { return r == r ? st_mul_##w(a, r) : st_div_##w(a, b); }
+    INL T st_clamp_##w(T a, T b, T c) { return a != a ? a : a < b ? b : a > c ? c : a; }
 
 STRATA_DEV_BOTH(float, f32, fabsf, copysignf, rintf, floorf, ceilf, truncf)
 STRATA_DEV_BOTH(double, f64, fabs, copysign, rint, floor, ceil, trunc)
 #undef STRATA_DEV_BOTH
+
+/* Division by a number b of a line: by its reciprocal, b brought into a middle range by a power of two first. a / b = a r s, within 2 units in the last place. */
+INL void recip_f32(float b, float *r, float *s)
+{
+    const float a = fabsf(b), k = a < 0x1p-100f ? 0x1p64f : a > 0x1p100f ? 0x1p-64f : 1.f, x = b * k;
+    const float y = rcp_approx(x), e = st_fma_f32(-x, y, 1.f), z = st_fma_f32(y, e, y);
+    *r = z - z == 0 ? z : y;
+    *s = k;
+}
+INL float div_row_f32(float a, float r, float s) { return st_mul_f32(st_mul_f32(a, r), s); }
+INL void recip_f64(double b, double *r, double *s)
+{
+    const double a = fabs(b), k = a < 0x1p-900 ? 0x1p600 : a > 0x1p900 ? 0x1p-600 : 1.0;
+    *r = st_div_f64(1.0, b * k);
+    *s = k;
+}
+INL double div_row_f64(double a, double r, double s) { return st_mul_f64(st_mul_f64(a, r), s); }
 #endif

@@ -86,19 +86,27 @@ INL u32 to_tf32(float v)
     return r;
 }
 
-/* c (16x8) += a (16x8) b (8x8) in f64; one instruction from sm_90, four 8x8x4 before */
-INL void product_f64(double *c, const double *a, const double *b)
+/* c (16x8) += a (16xK) b (Kx8) in f64, K 8 or 16; one instruction from sm_90 on, 8x8x4 ones before */
+template <int K> INL void product_f64(double *c, const double *a, const double *b)
 {
 #if __CUDA_ARCH__ >= 900
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+    if constexpr (K == 16)
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+            : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
+              "d"(b[2]), "d"(b[3]));
+    else
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 #else
-    for (int k = 0; k < 2; k++)
+#    pragma unroll
+    for (int k = 0; k < K / 4; k++)
+#    pragma unroll
         for (int h = 0; h < 2; h++)
             asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                         : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
-                         : "d"(a[2 * k + h]), "d"(b[k]));
+                : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
+                : "d"(a[2 * k + h]), "d"(b[k]));
 #endif
 }
 #endif

@@ -26,11 +26,12 @@ extern "C" __global__ void __launch_bounds__(256) contract_sum(const __grid_cons
     SUM v[CV];
 #pragma unroll
     for (int j = 0; j < CV; j++) v[j] = 0;
-    /* four splits' loads at a time are in flight; the additions keep their order */
-    for (u32 s = 0; s < p.splits; s += 4) {
-        lanes<SUM, CV> x[4];
+    /* many splits' loads are in flight at a time; the additions keep their order */
+    const int AHEAD = CV == 1 ? 16 : 8;
+    for (u32 s = 0; s < p.splits; s += AHEAD) {
+        lanes<SUM, CV> x[AHEAD];
 #pragma unroll
-        for (int u = 0; u < 4; u++)
+        for (int u = 0; u < AHEAD; u++)
             if (s + u < p.splits) {
                 if (n + CV <= p.N)
                     x[u] = *(const lanes<SUM, CV> *)(part + (i64)(s + u) * item);
@@ -39,12 +40,14 @@ extern "C" __global__ void __launch_bounds__(256) contract_sum(const __grid_cons
                     for (int j = 0; j < CV; j++) x[u].e[j] = n + j < p.N ? part[(i64)(s + u) * item + j] : 0;
             }
 #pragma unroll
-        for (int u = 0; u < 4; u++)
+        for (int u = 0; u < AHEAD; u++)
             if (s + u < p.splits)
 #pragma unroll
                 for (int j = 0; j < CV; j++) v[j] = s + u ? v[j] + x[u].e[j] : x[u].e[j];
     }
     st_store<SUM> c;
     c.begin(p, t);
-    c.put<CV>(p, t, m, n, v);
+    st_columns<1, CV, CV> cols;
+    cols.begin(p, n);
+    c.row(p, t, m, cols, [&](int) { return v; });
 }

@@ -2,7 +2,8 @@
 /* gemm_lds.cu - products on the tensor cores whose fragments are read word by word: f64 (exact), and f32 rounded to tf32 (opt-in).
  *
  * Shared memory keeps each side as it lies in global memory: [row][k] with a pitch of BK + 4, or [k][row] with a pitch of BM + 4 doubles or BM + 8 floats; by both a warp's 8 rows x 4 k of
- * a fragment fall into different banks, so nothing is transposed. Fragments are fetched one step of 8 k ahead. */
+ * a fragment fall into different banks, so nothing is transposed. The compiler fetches
+ * fragments as far ahead of their use as registers allow. DEEP: k of an instruction, 8 or (f64 from sm_90 on) 16. */
 #ifndef BM
 #    define BM 128
 #    define BN 128
@@ -11,6 +12,7 @@
 #    define WARPS_M 2
 #    define WARPS_N 4
 #    define MINB 1
+#    define DEEP 8
 #    define LA LK
 #    define VA 2
 #    define LB LR
@@ -53,7 +55,7 @@ template <class T> struct operand;
 template <> struct operand<f64> {
     typedef f64 word;
     static __device__ __forceinline__ f64 of(f64 v) { return v; }
-    static __device__ __forceinline__ void add(f64 *c, const f64 *a, const f64 *b) { product_f64(c, a, b); }
+    static __device__ __forceinline__ void add(f64 *c, const f64 *a, const f64 *b) { product_f64<DEEP>(c, a, b); }
 };
 template <> struct operand<f32> {
     typedef u32 word;
@@ -63,19 +65,19 @@ template <> struct operand<f32> {
 typedef operand<TA> op;
 
 struct fragment {
-    op::word a[FM][4], b[FN][2];
+    op::word a[FM][DEEP / 2], b[FN][DEEP / 4];
     __device__ __forceinline__ void load(const char *stage, int k, u32 row, u32 col)
     {
         const char *sb = stage + BYTES_A;
 #pragma unroll
         for (int i = 0; i < FM; i++)
 #pragma unroll
-            for (int h = 0; h < 4; h++)
+            for (int h = 0; h < DEEP / 2; h++)
                 a[i][h] = op::of(*(const TA *)(stage + place<LA, PITCH_A>::at(row + i * 16 + h % 2 * 8, threadIdx.x % 4 + k + h / 2 * 4)));
 #pragma unroll
         for (int j = 0; j < FN; j++)
 #pragma unroll
-            for (int h = 0; h < 2; h++)
+            for (int h = 0; h < DEEP / 4; h++)
                 b[j][h] = op::of(*(const TA *)(sb + place<LB, PITCH_B>::at(col + j * 8, threadIdx.x % 4 + k + h * 4)));
     }
 };
@@ -107,12 +109,10 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
         }
         copy_commit();
     }
-    copy_wait<STAGES - 2>();
-    __syncthreads();
-    fragment x[2];
     u32 read = 0, write = STAGES - 1;
-    if (blocks) x[0].load(shared, 0, row + lane / 4, col + lane / 4);
     for (u32 block = 0; block < blocks; block++) {
+        copy_wait<STAGES - 2>();
+        __syncthreads();
         const u32 next = block + STAGES - 1;
         if (next < blocks) {
             a.start(p, to + write * STAGE, t.k0 + next * BK, t.k1);
@@ -123,26 +123,22 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
         read = read + 1 == STAGES ? 0 : read + 1;
         write = write + 1 == STAGES ? 0 : write + 1;
 #pragma unroll
-        for (int k = 0; k < BK / 8; k++) {
-            if (k == BK / 8 - 1) {
-                copy_wait<STAGES - 2>();
-                __syncthreads();
-                x[(k + 1) % 2].load(shared + read * STAGE, 0, row + lane / 4, col + lane / 4);
-            } else
-                x[(k + 1) % 2].load(stage, k * 8 + 8, row + lane / 4, col + lane / 4);
+        for (int k = 0; k < BK; k += DEEP) {
+            fragment x;
+            x.load(stage, k, row + lane / 4, col + lane / 4);
 #pragma unroll
             for (int i = 0; i < FM; i++)
 #pragma unroll
-                for (int j = 0; j < FN; j++) op::add(acc[i][j], x[k % 2].a[i], x[k % 2].b[j]);
+                for (int j = 0; j < FN; j++) op::add(acc[i][j], x.a[i], x.b[j]);
         }
     }
     st_store<TA> c;
+    st_columns<FN, 2, 8> cols;
     c.begin(p, t);
+    cols.begin(p, t.n0 + col + lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < FM; i++)
 #pragma unroll
         for (int h = 0; h < 2; h++)
-#pragma unroll
-            for (int j = 0; j < FN; j++)
-                c.put<2>(p, t, t.m0 + row + i * 16 + h * 8 + lane / 4, t.n0 + col + j * 8 + lane % 4 * 2, &acc[i][j][h * 2]);
+            c.row(p, t, t.m0 + row + i * 16 + h * 8 + lane / 4, cols, [&](int j) { return &acc[i][j][h * 2]; });
 }

@@ -263,12 +263,12 @@ extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB
         write = write + 1 == STAGES ? 0 : write + 1;
     }
     st_store<acc_type> c;
+    st_columns<FN, 2, 8> cols;
     c.begin(p, t);
+    cols.begin(p, t.n0 + col + lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < FM; i++)
 #pragma unroll
         for (int h = 0; h < 2; h++)
-#pragma unroll
-            for (int j = 0; j < FN; j++)
-                c.put<2>(p, t, t.m0 + row + i * 16 + h * 8 + lane / 4, t.n0 + col + j * 8 + lane % 4 * 2, &acc[i][j][h * 2]);
+            c.row(p, t, t.m0 + row + i * 16 + h * 8 + lane / 4, cols, [&](int j) { return &acc[i][j][h * 2]; });
 }

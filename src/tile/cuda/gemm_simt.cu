@@ -110,15 +110,17 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_simt(const __gr
 #pragma unroll
             for (int i = 0; i < TM; i++)
 #pragma unroll
-                for (int j = 0; j < TN; j++) acc[i][j] = fma(x[k % 2].a[i], x[k % 2].b[(i & 1) ? TN - 1 - j : j], acc[i][(i & 1) ? TN - 1 - j : j]);
+                for (int j = 0; j < TN; j++) { /* there and back: the next row begins with the b that the last one ended with */
+                    const int at = i & 1 ? TN - 1 - j : j;
+                    acc[i][at] = fma(x[k % 2].a[i], x[k % 2].b[at], acc[i][at]);
+                }
         }
     }
     st_store<TA> c;
+    st_columns<TN / Q, Q, LN * Q> cols;
     c.begin(p, t);
+    cols.begin(p, t.n0 + col);
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-        const u32 m = t.m0 + row + i / Q * (LM * Q) + i % Q;
-#pragma unroll
-        for (int j = 0; j < TN; j += Q) c.put<Q>(p, t, m, t.n0 + col + j / Q * (LN * Q), &acc[i][j]);
-    }
+    for (int i = 0; i < TM; i++)
+        c.row(p, t, t.m0 + row + i / Q * (LM * Q) + i % Q, cols, [&](int j) { return &acc[i][j * Q]; });
 }

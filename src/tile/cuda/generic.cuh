@@ -6,7 +6,8 @@
  * so that the rows' offsets are computed once and the offset along k once a tile and place. Layout LK: neighbouring lanes go along k; LR: along rows. V
  * elements are one copy (they stand together and are aligned: the host has checked). A windowed side (WIN 1: A, 2: B) has bounds: coordinates
  * that are outside an image read as zero.
- * Macros: TA TB TC element types; ST_ACC what the epilogue computes in; WIN; KAX axes of k (1, or 3: fewer are padded); CAX 1 where m and n are one axis each;
+ * Macros: TA TB TC element types; ST_ACC what the epilogue computes in; WIN; KAX axes of k (1, or 3: fewer are padded); NAX 1 where n is one axis; UA, UB 1:
+ * elements of A, of B stand together along k where their layout is LK;
  * CV elements of C that stand together; SPLIT 1: sums go to the workspace; EPI 1: generated.cuh. */
 #ifndef ST_GENERIC_CUH
 #define ST_GENERIC_CUH
@@ -14,6 +15,13 @@
 #include "mma.cuh"
 #include "epilogue.cuh"
 
+#ifndef NAX
+#    define NAX 1
+#endif
+#ifndef UA
+#    define UA 0
+#    define UB 0
+#endif
 enum { LK, LR };
 
 struct st_ax {
@@ -90,6 +98,8 @@ template <int TILE_M, int TILE_N> INL st_tile tile_of(const st_params &p)
 /* Element (row, k) of the tile lies at S::at(row, k) bytes in its stage. W: OF_A or OF_B. */
 template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, int LANES, class S> struct loader {
     static constexpr bool windowed = WIN == (W == OF_A ? 1 : 2);
+    /* one stride along k: a thread's own share of it is part of the rows' addresses, the rest is the same for all threads */
+    static constexpr bool plain = KAX == 1 && !windowed, unit = LAYOUT == LK && (V > 1 || (W == OF_A ? UA : UB));
     static constexpr int FAST = (LAYOUT == LK ? DEPTH : ROWS) / V, SLOW = LAYOUT == LK ? ROWS : DEPTH;
     static constexpr int LF = FAST < LANES ? FAST : LANES, LS = THREADS / LF;
     static constexpr int FI = FAST / LF, SI = (SLOW + LS - 1) / LS;
@@ -121,6 +131,7 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
             } else if (r >= count)
                 r = count - 1;
             row[i] = base + list_offset<W>(l, r, idx);
+            if constexpr (plain) row[i] += (i64)k_at(0) * stride_of<W>(p.k.ax[0]);
             if constexpr (windowed) {
                 y[i] = p.win[0].offset;
                 x[i] = p.win[1].offset;
@@ -169,13 +180,37 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
     /* starts the copies of the tile at k0 into the stage at shared address `to` */
     __device__ __forceinline__ void start(const st_params &p, u32 to, u32 k0, u32 k1) const
     {
+        constexpr int step = LAYOUT == LK ? LF * V : LS;
+        if constexpr (plain)
+            if (k0 + DEPTH <= k1) {
+                const i64 s1 = unit ? 1 : stride_of<W>(p.k.ax[0]), off = (i64)k0 * s1;
+#pragma unroll
+                for (int j = 0; j < KI; j++) {
+                    if (LAYOUT == LR && ragged && k_at(j) >= DEPTH) continue;
+#pragma unroll
+                    for (int i = 0; i < RI; i++) {
+                        if (LAYOUT == LK && ragged && row_at(i) >= ROWS) continue;
+                        const u32 dst = to + S::at(row_at(i), k_at(j));
+                        const T *src = row[i] + off + (i64)(j * step) * s1;
+                        if (LAYOUT == LR)
+                            copy_async<V * (int)sizeof(T)>(dst, src, bytes[i]);
+                        else
+                            copy_async<V * (int)sizeof(T)>(dst, src);
+                    }
+                }
+                return;
+            }
         /* many single elements: their addresses would take all registers */
 #pragma unroll(RI * KI > 8 ? 1 : KI)
         for (int j = 0; j < KI; j++) {
             if (LAYOUT == LR && ragged && k_at(j) >= DEPTH) continue;
             const u32 k = k0 + k_at(j);
-            i32 dy, dx;
-            const i64 off = along(p, k < k1 ? k : 0, dy, dx);
+            i32 dy = 0, dx = 0;
+            i64 off;
+            if constexpr (plain)
+                off = (i64)(k0 + j * step) * stride_of<W>(p.k.ax[0]);
+            else
+                off = along(p, k < k1 ? k : 0, dy, dx);
 #pragma unroll
             for (int i = 0; i < RI; i++) {
                 if (LAYOUT == LK && ragged && row_at(i) >= ROWS) continue;
@@ -187,6 +222,30 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
 };
 
 /* ---- from accumulators to C ------------------------------------------------------------------------------------------------ */
+/* Offsets of a thread's columns in C, once a tile: COUNT groups of V, STEP columns apart from n0 on. One stride is multiplied where it is used. */
+template <int COUNT, int V, int STEP> struct st_columns {
+    static constexpr bool table = !SPLIT && NAX != 1;
+    static constexpr int EACH = CV >= V ? 1 : V;
+    u32 n0;
+    i64 off[table ? COUNT * EACH : 1];
+    __device__ __forceinline__ void begin(const st_params &p, u32 first)
+    {
+        n0 = first;
+        if constexpr (table)
+#pragma unroll
+            for (int i = 0; i < COUNT * EACH; i++) {
+                const u32 n = first + i / EACH * STEP + i % EACH;
+                off[i] = list_offset<OF_C>(p.n, n < p.N ? n : 0);
+            }
+    }
+    __device__ __forceinline__ u32 at(int j) const { return n0 + j * STEP; }
+    __device__ __forceinline__ i64 offset(const st_params &p, int j, int i) const
+    {
+        if constexpr (table) return off[j * EACH + (EACH == 1 ? 0 : i)] + (EACH == 1 ? i : 0);
+        return (i64)(at(j) + i) * p.n.ax[0].c;
+    }
+};
+
 template <class Acc> struct st_store {
     i64 batch;
     ST_ACC alpha, beta;
@@ -196,35 +255,44 @@ template <class Acc> struct st_store {
         alpha = (ST_ACC)p.alpha;
         beta = (ST_ACC)p.beta;
     }
-    /* V sums of row m from column n on; V is at most CV, or they are stored one by one */
-    template <int V> __device__ __forceinline__ void put(const st_params &p, const st_tile &t, u32 m, u32 n, const Acc *v) const
+    /* All of a thread's sums in row m: v(j) are those of column group j, V of them. */
+    template <int COUNT, int V, int STEP, class F>
+    __device__ __forceinline__ void row(const st_params &p, const st_tile &t, u32 m, const st_columns<COUNT, V, STEP> &cols, F v) const
     {
-        if (m >= p.M || n >= p.N) return;
+        if (m >= p.M) return;
 #if SPLIT
-        Acc *to = (Acc *)p.part + (batch + m) * p.N + n;
-        if (CV >= V && n + V <= p.N)
-            *(lanes<Acc, V> *)to = *(const lanes<Acc, V> *)v;
-        else
-            for (int i = 0; i < V; i++)
-                if (n + i < p.N) to[i] = v[i];
+        Acc *to = (Acc *)p.part + (batch + m) * p.N;
 #else
-        TC *row = (TC *)p.c + batch + list_offset<OF_C>(p.m, m);
-        if (CV >= V && n + V <= p.N) {
-            TC *to = row + list_offset<OF_C>(p.n, n);
-            lanes<TC, V> r;
-            if (beta != 0) r = *(const lanes<TC, V> *)to;
-#pragma unroll
-            for (int i = 0; i < V; i++) r.e[i] = value(p, t, m, n + i, v[i], r.e[i]);
-            *(lanes<TC, V> *)to = r;
-        } else
-#pragma unroll
-            for (int i = 0; i < V; i++)
-                if (n + i < p.N) {
-                    TC *to = row + list_offset<OF_C>(p.n, n + i), old;
-                    if (beta != 0) old = *to;
-                    *to = value(p, t, m, n + i, v[i], old);
-                }
+        TC *to = (TC *)p.c + batch + list_offset<OF_C>(p.m, m);
 #endif
+#pragma unroll
+        for (int j = 0; j < COUNT; j++) {
+            const u32 n = cols.at(j);
+            const Acc *x = v(j);
+#if SPLIT
+            if (CV >= V && n + V <= p.N)
+                *(lanes<Acc, V> *)(to + n) = *(const lanes<Acc, V> *)x;
+            else
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    if (n + i < p.N) to[n + i] = x[i];
+#else
+            if (CV >= V && n + V <= p.N) {
+                lanes<TC, V> r, *at = (lanes<TC, V> *)(to + cols.offset(p, j, 0));
+                if (beta != 0) r = *at;
+#pragma unroll
+                for (int i = 0; i < V; i++) r.e[i] = value(p, t, m, n + i, x[i], r.e[i]);
+                *at = r;
+            } else
+#pragma unroll
+                for (int i = 0; i < V; i++)
+                    if (n + i < p.N) {
+                        TC *at = to + cols.offset(p, j, i), old;
+                        if (beta != 0) old = *at;
+                        *at = value(p, t, m, n + i, x[i], old);
+                    }
+#endif
+        }
     }
     __device__ __forceinline__ TC value(const st_params &p, const st_tile &t, u32 m, u32 n, Acc v, const TC &old) const
     {

@@ -67,7 +67,7 @@ typedef struct st_gconfig {
     int64_t k_split;
     /* skinny kernels: X is A; its rows as compiled; fragments or rows of W a warp, or rows a lane; rows of W a block; warps */
     bool x_is_a;
-    int rows_x, width, block, warps;
+    int rows_x, width, block, warps, warps_k, unroll;
 } st_gconfig;
 /* How the row would run the problem, on `sms` multiprocessors; false with the rule that refuses in why. splits > 1 only where `split`. */
 bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool epilogue,

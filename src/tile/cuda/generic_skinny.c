@@ -44,14 +44,25 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
     const int64_t half = 2 * (int64_t)gpu->sms;
     f->warps = along_k || f32 ? 8 : 16;
     if (along_k) {
-        f->width = f32 ? 4 : st_ceil_div(many, 32) * g->G >= half ? 2 : 1;
-        f->block = f32 ? f->width : 16 * f->width;
+        /* much of X does not stay in L1: then more rows of W share what is read of it, while there are blocks enough; else longer runs of each row */
+        f->width = f32 ? 4 : few > 8 && st_ceil_div(many, 64) * g->G >= gpu->sms ? 2 : 1;
+        f->unroll = f32 ? (few > 4 ? 1 : 2) : f->width == 1 ? 4 : 2;
+        if (row->bm) f->width = row->bm, f->unroll = row->bn;
+        const int rows = f32 ? f->width : 16 * f->width;
+        f->warps_k = 8;
+        while (few > (f32 ? 4 : 8) && f->warps_k > (f32 ? 1 : 4) &&
+               st_ceil_div(many, rows * 16 / f->warps_k) * g->G >= gpu->sms)
+            f->warps_k /= 2;
+        f->block = rows * 8 / f->warps_k;
     } else {
         f->width = f32 ? (few > 8 ? 2 : 4) : 8;
+        f->warps_k = f->warps;
         f->block = f32 ? 32 * f->width : 64;
     }
     const int64_t blocks = st_ceil_div(many, f->block) * g->G,
-                  unit = (int64_t)f->warps * (along_k ? 128 / es : 32);
+                  unit = (int64_t)f->warps_k * (along_k ? f32 ? 128 : 64 / es * f->unroll
+                                                : f32   ? 8
+                                                        : 32);
     f->splits = 1;
     f->k_split = st_max64(g->K, 1);
     if (blocks >= (int64_t)1 << 31) return refuse(why, n, "has more than 2^31 tiles");

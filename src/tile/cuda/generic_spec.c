@@ -70,12 +70,17 @@ static void tile_options(const st_grow *row, const st_gproblem *g, const st_gcon
         option(s, "-DLM=%d", row->lanes_m);
         option(s, "-DLN=%d", 32 / row->lanes_m);
     }
+    if (row->kind == ST_G_LDS) option(s, "-DDEEP=%d", row->lanes_m);
     option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
     option(s, "-DVA=%d", f->vec[0]);
     option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
     option(s, "-DVB=%d", f->vec[1]);
+    for (int i = 0; i < 2; i++)
+        option(s, "-DU%c=%d", "AB"[i],
+               !f->layout[i] && g->c.k.count == 1 && st_axis_stride(&g->c.k.ax[0], "ab"[i]) == 1);
     option(s, "-DWIN=%d", g->window);
     option(s, "-DKAX=%d", f->kax);
+    option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
     option(s, "-DCV=%d", split ? 1 : f->cv);
 }
 
@@ -89,6 +94,8 @@ static void skinny_options(const st_grow *row, const st_gconfig *f, st_gspec *s)
     if (row->ta == STRATA_F32) option(s, "-DSKINNY_F32");
     if (row->kind == ST_G_SKINNY_K) {
         option(s, "-DFW=%d", f->width);
+        option(s, "-DAHEAD=%d", f->unroll);
+        option(s, "-DWK=%d", f->warps_k);
     } else {
         option(s, "-DWARPS=%d", f->warps);
         option(s, "-DVN=%d", f->width);
@@ -126,7 +133,6 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
 void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
                          const char *generated, st_gspec *s)
 {
-    (void)g;
     memset(s, 0, sizeof *s);
     snprintf(s->id, sizeof s->id, "contract_sum_%s%s_sm80", strata_type_name((strata_type)row->tacc),
              strata_type_name((strata_type)tc));
@@ -140,6 +146,7 @@ void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gcon
     option(s, "-DSUM=%s", st_cuda_type(row->tacc));
     option(s, "-DST_ACC=%s", accumulator(row, tc));
     option(s, "-DKAX=1");
+    option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
     option(s, "-DCV=%d", f->cv);
     option(s, "-DEPI=%d", generated != NULL);
 }

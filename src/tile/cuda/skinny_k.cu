@@ -2,10 +2,11 @@
 /* skinny_k.cu - products with at most 16 rows on one side, where the other side (the weights, W) lies along k: bound by reading W once.
  *
  * A warp multiplies 16 * FW rows of W with all rows of X by m16n8 tensor instructions whose fragments come straight from global memory: the order of k inside an
- * instruction is free as long as both sides use the same, so a lane takes 16 bytes of a row (8 or 16 elements) and feeds them to two instructions. The 8 warps of a
- * block take turns along k, 128 bytes a row each time, and add their sums in order. X is read through L1 (W passes it by). f32 is multiplied by the
+ * instruction is free as long as both sides use the same, so a lane takes 16 bytes of a row (8 or 16 elements) and feeds them to two instructions. WK warps of a block
+ * take turns along k and add their sums in order. X is read through L1 (W passes it by). f32 is multiplied by the
  * cores: a warp has FW rows of W, a lane four k of each, and the lanes' sums are added by halves.
- * ROWS_X (1, 2, 4, 8, 16): rows of X at most. X is A where XA is 1, else B. VW, VX: 1 where W or X may not be read 16 bytes at a time. */
+ * ROWS_X (1, 2, 4, 8, 16): rows of X at most; AHEAD: steps of k whose loads are in flight together;
+ * WK: warps along k, the others have other rows of W (then X is read less often). X is A where XA is 1, else B. VW, VX: 1 where W or X may not be read 16 bytes at a time. */
 #ifndef TA
 #    define TA bf16
 #    define TB bf16
@@ -15,6 +16,8 @@
 #    define XA 1
 #    define VW 0
 #    define VX 0
+#    define AHEAD 2
+#    define WK 8
 #endif
 #define WIN 0
 #define KAX 1
@@ -32,7 +35,7 @@ typedef TA tw;
 #    define X_OF OF_B
 #    define W_OF OF_A
 #endif
-enum { ES = sizeof(tw), EACH = 16 / ES, WARPS = 8 };
+enum { ES = sizeof(tw), EACH = 16 / ES, WARPS = 8, WR = WARPS / WK };
 
 /* 16 bytes of a row from element k on. WIDE: they exist and are aligned; else element by element, zero past k1. W passes L1 by. */
 template <class T, bool WIDE, bool STREAM> INL uint4 piece(const T *row, u32 k, u32 k1, i64 stride)
@@ -78,22 +81,29 @@ template <int N, int D> INL void halve(float *acc, u32 &first)
 }
 
 #if defined(SKINNY_F32)
-enum { ROWS_W = FW };
+#    if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#        define MANY 8
+#    else
+#        define MANY 16
+#    endif
+enum { ROWS_W = FW, STEPS = AHEAD, BLOCKS = VW && VX && ROWS_X <= MANY ? 2 : 1 }; /* rows of a warp; blocks a multiprocessor */
 typedef float sum_type;
 #else
-enum { ROWS_W = 16 * FW };
+enum { ROWS_W = 16 * FW, BLOCKS = ROWS_X > 8 ? 1 : 2 };
 typedef product<tw, tx>::acc sum_type;
 #endif
 
 #if defined(SKINNY_F32)
-template <bool WIDE> INL void step_f32(const float *const *row, const float *const *xrow, u32 k, u32 k1, i64 sw, i64 sx, float *acc)
+template <bool WIDE>
+INL void step_f32(const float *const *row, const float *x0, i64 xr, u32 few, u32 k, u32 k1, i64 sw, i64 sx, float *acc)
 {
     uint4 w[FW];
 #    pragma unroll
     for (int i = 0; i < FW; i++) w[i] = piece<float, WIDE, true>(row[i], k, k1, sw);
 #    pragma unroll
     for (int x = 0; x < ROWS_X; x++) {
-        const uint4 v = piece<float, WIDE, false>(xrow[x], k, k1, sx);
+        const uint4 v = piece<float, WIDE, false>(x0, k, k1, sx);
+        if (x + 1 < few) x0 += xr;
 #    pragma unroll
         for (int i = 0; i < FW; i++) {
             float s = acc[i * ROWS_X + x];
@@ -102,10 +112,11 @@ template <bool WIDE> INL void step_f32(const float *const *row, const float *con
             s = fma(__uint_as_float(w[i].z), __uint_as_float(v.z), s);
             acc[i * ROWS_X + x] = fma(__uint_as_float(w[i].w), __uint_as_float(v.w), s);
         }
+        if (x % 4 == 3) asm volatile("" ::: "memory"); /* not all loads of X ahead of all products: registers */
     }
 }
 #else
-enum { FX = ROWS_X > 8 ? 2 : 1, PART = 4 * EACH, U = FW == 1 ? 4 : 2 }; /* 64 bytes of a row a pair of instructions, U of them at a time */
+enum { FX = ROWS_X > 8 ? 2 : 1, PART = 4 * EACH }; /* 64 bytes of a row a pair of instructions */
 template <bool WIDE, int N>
 INL void step_mma(const tw *const *row, const tx *const *xrow, u32 k, u32 k1, i64 sw, i64 sx, u32 few, sum_type (*acc)[FX][4])
 {
@@ -136,7 +147,7 @@ INL void step_mma(const tw *const *row, const tx *const *xrow, u32 k, u32 k1, i6
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32, 2) skinny_k(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(WARPS * 32, BLOCKS) skinny_k(const __grid_constant__ st_params p)
 {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     st_tile t;
@@ -146,35 +157,34 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 2) skinny_k(const __gri
     const st_list &lw = XA ? p.n : p.m, &lx = XA ? p.m : p.n;
     const u32 many = XA ? p.N : p.M, few = XA ? p.M : p.N, tiles = XA ? p.tiles_n : p.tiles_m;
     t.g = blockIdx.x / tiles;
-    const u32 w0 = (blockIdx.x - t.g * tiles) * ROWS_W;
+    const u32 block = (blockIdx.x - t.g * tiles) * (ROWS_W * WR), w0 = block + warp / WK * ROWS_W, turn = warp % WK;
     const tw *wbase = (const tw *)(XA ? p.b : p.a) + list_offset<W_OF>(p.batch, t.g);
     const tx *xbase = (const tx *)(XA ? p.a : p.b) + list_offset<X_OF>(p.batch, t.g);
     const i64 sw = stride_of<W_OF>(p.k.ax[0]), sx = stride_of<X_OF>(p.k.ax[0]);
 #if defined(SKINNY_F32)
-    __shared__ float part[WARPS][ROWS_W * ROWS_X];
-    const float *row[FW], *xrow[ROWS_X];
+    __shared__ float part[WK][WR * ROWS_W * ROWS_X];
+    const float *row[FW];
+    const i64 xr = stride_of<X_OF>(lx.ax[0]);
     float acc[FW * ROWS_X];
 #    pragma unroll
     for (int i = 0; i < FW; i++) row[i] = wbase + list_offset<W_OF>(lw, min(w0 + i, many - 1));
 #    pragma unroll
-    for (int x = 0; x < ROWS_X; x++) xrow[x] = xbase + list_offset<X_OF>(lx, min((u32)x, few - 1));
-#    pragma unroll
     for (int i = 0; i < FW * ROWS_X; i++) acc[i] = 0;
-    u32 k = t.k0 + warp * 128;
+    u32 k = t.k0 + turn * 128;
     if (VW && VX)
-#    pragma unroll 2
-        for (; k + 128 <= t.k1; k += WARPS * 128) step_f32<true>(row, xrow, k + lane * 4, t.k1, sw, sx, acc);
+#    pragma unroll(STEPS)
+        for (; k + 128 <= t.k1; k += WK * 128) step_f32<true>(row, xbase, xr, few, k + lane * 4, t.k1, sw, sx, acc);
 #    pragma unroll 1
-    for (; k < t.k1; k += WARPS * 128) step_f32<false>(row, xrow, k + lane * 4, t.k1, sw, sx, acc);
+    for (; k < t.k1; k += WK * 128) step_f32<false>(row, xbase, xr, few, k + lane * 4, t.k1, sw, sx, acc);
     u32 first = 0;
     halve<FW * ROWS_X, 16>(acc, first);
     const int left = FW * ROWS_X >= 32 ? FW * ROWS_X / 32 : 1;
 #    pragma unroll
-    for (int i = 0; i < left; i++) part[warp][first + i] = acc[i]; /* lanes that hold the same sum store the same value */
+    for (int i = 0; i < left; i++) part[turn][warp / WK * (ROWS_W * ROWS_X) + first + i] = acc[i]; /* lanes that hold the same sum store the same value */
     const int pitch = ROWS_X;
 #else
     const u32 r = lane / 4, q = lane % 4;
-    __shared__ sum_type part[WARPS][ROWS_W * 8 * FX];
+    __shared__ sum_type part[WK][WR * ROWS_W * 8 * FX];
     const tw *row[FW * 2];
     const tx *xrow[FX];
     sum_type acc[FW][FX][4];
@@ -188,28 +198,32 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 2) skinny_k(const __gri
         for (int x = 0; x < FX; x++)
 #    pragma unroll
             for (int h = 0; h < 4; h++) acc[i][x][h] = 0;
-    u32 k = t.k0 + warp * (U * PART);
+    u32 k = t.k0 + turn * (AHEAD * PART);
     if (VW && VX)
-        for (; k + U * PART <= t.k1; k += WARPS * U * PART) step_mma<true, U>(row, xrow, k + q * EACH, t.k1, sw, sx, few, acc);
-    for (; k < t.k1; k += WARPS * U * PART)
+        for (; k + AHEAD * PART <= t.k1; k += WK * AHEAD * PART) step_mma<true, AHEAD>(row, xrow, k + q * EACH, t.k1, sw, sx, few, acc);
+    for (; k < t.k1; k += WK * AHEAD * PART)
 #    pragma unroll 1
-        for (u32 u = 0; u < U; u++) step_mma<false, 1>(row, xrow, k + u * PART + q * EACH, t.k1, sw, sx, few, acc);
+        for (u32 u = 0; u < AHEAD; u++) step_mma<false, 1>(row, xrow, k + u * PART + q * EACH, t.k1, sw, sx, few, acc);
     const int pitch = 8 * FX;
 #    pragma unroll
     for (int i = 0; i < FW; i++)
 #    pragma unroll
         for (int x = 0; x < FX; x++)
 #    pragma unroll
-            for (int h = 0; h < 4; h++) part[warp][(i * 16 + h / 2 * 8 + r) * pitch + x * 8 + q * 2 + h % 2] = acc[i][x][h];
+            for (int h = 0; h < 4; h++) part[turn][(warp / WK * ROWS_W + i * 16 + h / 2 * 8 + r) * pitch + x * 8 + q * 2 + h % 2] = acc[i][x][h];
 #endif
     __syncthreads();
     st_store<sum_type> c;
     c.begin(p, t);
-    for (u32 i = threadIdx.x; i < ROWS_W * pitch; i += WARPS * 32) {
+    for (u32 i = threadIdx.x; i < WR * ROWS_W * pitch; i += WARPS * 32) {
         sum_type s = part[0][i];
 #pragma unroll
-        for (int j = 1; j < WARPS; j++) s += part[j][i];
-        const u32 w = w0 + i / pitch, x = i % pitch;
-        if (x < few) c.put<1>(p, t, XA ? x : w, XA ? w : x, &s);
+        for (int j = 1; j < WK; j++) s += part[j][i];
+        const u32 w = block + i / pitch, x = i % pitch;
+        if (x < few) {
+                st_columns<1, 1, 1> cols;
+                cols.begin(p, XA ? w : x);
+                c.row(p, t, XA ? x : w, cols, [&](int) { return &s; });
+            }
     }
 }

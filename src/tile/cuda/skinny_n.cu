@@ -206,7 +206,11 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) skinny_n(const __grid_c
 #pragma unroll
             for (int j = 1; j < WARPS; j++) v += part[j][i];
             const u32 w = w0 + i % BW, x = round * AT_ONCE + i / BW;
-            if (x < s.few) c.put<1>(p, t, XA ? x : w, XA ? w : x, &v);
+            if (x < s.few) {
+                st_columns<1, 1, 1> cols;
+                cols.begin(p, XA ? w : x);
+                c.row(p, t, XA ? x : w, cols, [&](int) { return &v; });
+            }
         }
     }
 }
