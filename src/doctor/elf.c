@@ -178,6 +178,32 @@ bool st_elf_read(int fd, st_elf *e, const char **why)
     return true;
 }
 
+bool st_elf_section(int fd, const char *name, uint64_t *offset, uint64_t *size)
+{
+    image m;
+    st_elf e;
+    Elf64_Ehdr h;
+    Elf64_Shdr names, s;
+    char text[32];
+    memset(&e, 0, sizeof e);
+    const char *why = open_image(fd, &m, &e);
+    if ((why && !m.dynamic_size && !m.segments) || !m.wide || !get(&m, 0, &h, sizeof h)) return false;
+    if (h.e_shentsize != sizeof s || h.e_shnum > 4096 || h.e_shstrndx >= h.e_shnum ||
+        !get(&m, h.e_shoff + (uint64_t)h.e_shstrndx * sizeof s, &names, sizeof names))
+        return false;
+    size_t k = strlen(name) + 1;
+    for (unsigned i = 0; i < h.e_shnum && k <= sizeof text; i++) {
+        if (!get(&m, h.e_shoff + (uint64_t)i * sizeof s, &s, sizeof s)) return false;
+        if (s.sh_type != SHT_PROGBITS || s.sh_name >= names.sh_size ||
+            !get(&m, names.sh_offset + s.sh_name, text, k) || memcmp(text, name, k))
+            continue;
+        *offset = s.sh_offset;
+        *size = s.sh_size;
+        return s.sh_offset <= m.size && s.sh_size <= m.size - s.sh_offset;
+    }
+    return false;
+}
+
 /* ---- symbols ----------------------------------------------------------------------------------------------------------- */
 typedef struct symbol {
     const char *name;

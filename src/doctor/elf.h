@@ -18,6 +18,8 @@ bool st_elf_read(int fd, st_elf *e, const char **why);
 /* Looks for the version that the code or data of known libraries states: cuDNN's version objects (cudnn_graph_version), the code of
  * nvrtcVersion, nvJitLinkVersion and cublasLtGetVersion, the strings of NCCL and of the driver's libraries. Fills e->version. */
 void st_elf_version(int fd, st_elf *e);
+/* Where a section's bytes lie in the file (".rodata"); false when there is none or the table of sections is damaged. */
+bool st_elf_section(int fd, const char *name, uint64_t *offset, uint64_t *size);
 /* Calls see(name, arg) for each defined dynamic symbol; false when there is no readable symbol table. */
 bool st_elf_symbols(int fd, void (*see)(const char *name, void *arg), void *arg);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_SCAN = 24 << 20, MAX_LATER = 64 };
+enum { MAX_SCAN = 24 << 20, MAX_RODATA = 256 << 20, MAX_LATER = 64 };
 
 /* The big ones hold kernels, no names; the system's own hold nothing of ours. */
 static bool worth_scanning(const st_object *o)
@@ -26,25 +26,53 @@ static bool worth_scanning(const st_object *o)
     return true;
 }
 
-/* whole strings such as "libcuda.so.1" among the bytes */
-static void scan_names(st_loader *l, int at)
+typedef struct names {
+    int n;
+    char name[MAX_LATER][64];
+} names;
+
+/* whole strings such as "libcuda.so.1" in a piece of the file */
+static void collect_names(const char *text, size_t size, names *out)
 {
-    char names[MAX_LATER][64], stem[48];
-    int n = 0;
-    size_t size;
-    char *text = st_root_read(l->m->root, l->o[at].real, MAX_SCAN, &size);
-    for (const char *p = text, *end = text ? text + size : NULL;
-         p && n < MAX_LATER && (p = memmem(p, (size_t)(end - p), "lib", 3)) != NULL; p += 3) {
+    char stem[48];
+    const char *end = text + size;
+    for (const char *p = text; out->n < MAX_LATER && (p = memmem(p, (size_t)(end - p), "lib", 3)) != NULL;
+         p += 3) {
         size_t k = strnlen(p, (size_t)(end - p));
         if ((p > text && p[-1] != 0) || k < 8 || k > 63 || p + k == end) continue;
         if (!st_stem_of(p, stem) || strspn(p + strlen(stem) + 3, ".0123456789") != k - strlen(stem) - 3)
             continue;
         bool again = false;
-        for (int i = 0; i < n; i++) again |= strcmp(names[i], p) == 0;
-        if (!again) strcpy(names[n++], p);
+        for (int i = 0; i < out->n; i++) again |= strcmp(out->name[i], p) == 0;
+        if (!again) strcpy(out->name[out->n++], p);
     }
-    free(text);
-    for (int i = 0; i < n; i++) st_loader_dlopen(l, names[i], at);
+}
+
+static void scan_names(st_loader *l, int at)
+{
+    enum { PIECE = 1 << 20, OVERLAP = 128 };
+    names found = {0};
+    uint64_t offset, size;
+    int fd = st_root_openfile(l->m->root, l->o[at].real);
+    char *piece = fd >= 0 ? malloc(PIECE + OVERLAP) : NULL;
+    if (piece) {
+        if (!st_elf_section(fd, ".rodata", &offset, &size)) offset = 0, size = MAX_SCAN;
+        if (size > MAX_RODATA) size = MAX_RODATA;
+        size_t kept = 0;
+        for (uint64_t done = 0; done < size;) {
+            size_t want = size - done < PIECE ? (size_t)(size - done) : PIECE;
+            ssize_t k = pread(fd, piece + kept, want, (off_t)(offset + done));
+            if (k <= 0) break;
+            collect_names(piece, kept + (size_t)k, &found);
+            done += (uint64_t)k;
+            size_t all = kept + (size_t)k;
+            kept = all < OVERLAP ? all : OVERLAP;
+            memmove(piece, piece + all - kept, kept);
+        }
+    }
+    free(piece);
+    if (fd >= 0) close(fd);
+    for (int i = 0; i < found.n; i++) st_loader_dlopen(l, found.name[i], at);
 }
 
 /* cuDNN opens its sub-libraries by soname, NVRTC its builtins by its own version; neither name stands in the file as a whole. */
@@ -106,6 +134,13 @@ bool st_for_program(st_for *f, const char *path, char *why, size_t n)
 {
     const char *reason = "is not read";
     char title[160];
+    struct stat s;
+    if (f->library_path && st_root_stat(f->d->m.root, path, &s) && s.st_mode & (S_ISUID | S_ISGID)) {
+        st_put(f->note, sizeof f->note,
+               "it runs with another user's rights, so the loader ignores LD_LIBRARY_PATH");
+        free(f->library_path);
+        f->library_path = NULL;
+    }
     st_put(title, sizeof title, "%.150s", path);
     st_group *g = st_for_group(f, title);
     int at = g ? st_loader_add(&g->l, path, -1, "the program", &reason) : -1;

@@ -190,7 +190,14 @@ static void import_torch(st_for *f, st_group *g, const paths *p, const char *sit
     st_put(dir, sizeof dir, "%s/torch", site);
     if (file_like(f, dir, "_C.", path, sizeof path)) st_loader_add(l, path, 0, "import torch._C", NULL);
     st_put(path, sizeof path, "%s/torch/lib/libtorch_cuda.so", site);
-    if (st_root_exists(f->d->m.root, path)) st_loader_add(l, path, 0, "needed by torch._C", NULL);
+    int cuda =
+        st_root_exists(f->d->m.root, path) ? st_loader_add(l, path, 0, "needed by torch._C", NULL) : -1;
+    /* opened by name at the first fused kernel and the first call of torch.linalg; they need NVRTC and cuSOLVER */
+    static const char *const later[] = {"libcaffe2_nvrtc.so", "libtorch_cuda_linalg.so"};
+    for (int i = 0; i < ST_COUNT(later); i++) {
+        st_put(path, sizeof path, "%s/torch/lib/%s", site, later[i]);
+        if (cuda >= 0 && st_root_exists(f->d->m.root, path)) st_loader_dlopen(l, later[i], cuda);
+    }
 }
 
 static const char *version_of(st_for *f, const char *site, const char *package)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_PROCESSES = 4096, MAX_FDS = 1024, NVIDIA_MAJOR = 195 };
 
@@ -43,8 +44,9 @@ static bool threads_hold(st_machine *m, const char *pid, bool *refused)
     return found;
 }
 
-static char read_state(st_machine *m, const char *pid, char *name, size_t n)
+static char read_state(st_machine *m, const char *pid, char *name, size_t n, long *parent)
 {
+    *parent = 0;
     char path[64], line[512];
     st_put(path, sizeof path, "/proc/%.16s/stat", pid);
     name[0] = 0;
@@ -52,7 +54,9 @@ static char read_state(st_machine *m, const char *pid, char *name, size_t n)
     const char *open = strchr(line, '('), *close = strrchr(line, ')');
     if (!open || !close || close < open) return 0;
     st_put(name, n, "%.*s", (int)(close - open - 1), open + 1);
-    return close[1] == ' ' ? close[2] : 0;
+    if (close[1] != ' ' || !close[2]) return 0;
+    *parent = strtol(close + 3, NULL, 10);
+    return close[2];
 }
 
 static void report_holders(st_doctor *d)
@@ -68,13 +72,16 @@ static void report_holders(st_doctor *d)
         if (!isdigit((unsigned char)l.name[i][0])) continue;
         seen++;
         st_put(path, sizeof path, "/proc/%.16s/fd", l.name[i]);
+        long parent = 0;
         bool zombie = false, holds = holds_node(m, path, &refused);
         if (!holds) {
-            zombie = read_state(m, l.name[i], name, sizeof name) == 'Z';
+            zombie = read_state(m, l.name[i], name, sizeof name, &parent) == 'Z';
             holds = zombie && threads_hold(m, l.name[i], &refused);
         }
         if (!holds) continue;
-        read_state(m, l.name[i], name, sizeof name);
+        read_state(m, l.name[i], name, sizeof name, &parent);
+        if (st_root_is_host(m->root) && parent == (long)getpid())
+            continue; /* our own questions to the driver */
         if (zombie) {
             st_finding *f = st_report(
                 d, ST_APPLICATION, ST_FINDING_WARNING, "zombie_holds_gpu",

@@ -247,8 +247,8 @@ bool st_steps_run_fill(st_steps *s, const st_cuda_calls *cu, const void *image, 
         st_fix(f, "dmesg | strata explain; run it again: errors that move point to the hardware");
         s->f.layer = ST_HARDWARE;
     } else if (ok)
-        st_step_result(s, ST_FINDING_OK, "kernel", "a kernel %s runs on the GPU and its %u numbers are right",
-                       made_by, n);
+        st_step_result(s, ST_FINDING_OK, strstr(made_by, "NVRTC") ? "kernel" : "kernel_ptx",
+                       "a kernel %s runs on the GPU and its %u numbers are right", made_by, n);
     if (p) cu->mem_free(p);
     if (module) cu->module_unload(module);
     free(host);

@@ -130,6 +130,7 @@ int st_watch_child(const char *what, FILE *out)
 static const char *field(const char *line, const char *key, char *buf, size_t n)
 {
     if (!st_json_get(line, key, buf, n) || strcmp(buf, "null") == 0) st_put(buf, n, "-");
+    if (strncmp(key, "watts", 5) == 0) buf[strcspn(buf, ".")] = 0; /* whole watts do */
     return buf;
 }
 

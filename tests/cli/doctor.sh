@@ -247,7 +247,7 @@ ask "" ""
 expect 0 selftest --json --only nvml
 expect 0 selftest --json --only driver
 expect 0 selftest --json --only deep
-holds out '"id": "kernel"'
+holds out '"id": "kernel_ptx"'
 holds out '"id": "arithmetic_rate"'
 ask "flip=1" ""
 expect 1 selftest --json --only deep

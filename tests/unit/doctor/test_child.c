@@ -192,9 +192,43 @@ static void lines_of_children(void **s)
     unsetenv("STRATA_NVML_LIB");
 }
 
+/* what an H200 answered (recorded lines of strata selftest --json --only nvml, deep and compile), played back */
+static char recording[400];
+static int play(const char *what, int fd)
+{
+    char line[4096];
+    FILE *f = strcmp(what, "deep") ? NULL : fopen(recording, "r");
+    while (f && fgets(line, sizeof line, f)) put(fd, line);
+    return 0;
+}
+static void recorded(void **s)
+{
+    (void)s;
+    static const char *const ids[] = {"nvml_device",     "cuinit",        "cuda_device", "cuda_context",
+                                      "memory",          "kernel_ptx",    "memory_rate", "link_rate",
+                                      "arithmetic_rate", "nvrtc_compile", "kernel"};
+    snprintf(recording, sizeof recording, "%s", __FILE__);
+    strcpy(strrchr(recording, '/'), "/../../fixtures/doctor/h200_lines.jsonl");
+    setenv("STRATA_CUDA_LIB", "/no/such/library.so", 1);
+    st_live live = {.body = play, .deep = true};
+    st_doctor *d = st_doctor_look("/", &live, NULL);
+    assert_non_null(d);
+    for (int k = 0; k < ST_COUNT(ids); k++) {
+        bool found = false;
+        for (int i = 0; i < st_doctor_count(d); i++) {
+            const st_finding *f = st_doctor_finding(d, i);
+            found |= strcmp(f->id, ids[k]) == 0 && f->state == ST_FINDING_OK && f->text[0];
+        }
+        if (!found) fail_msg("%s is lost", ids[k]);
+    }
+    st_doctor_free(d);
+    unsetenv("STRATA_CUDA_LIB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(children), cmocka_unit_test(flat_json),
-                                       cmocka_unit_test(there_and_back), cmocka_unit_test(lines_of_children)};
+                                       cmocka_unit_test(there_and_back), cmocka_unit_test(lines_of_children),
+                                       cmocka_unit_test(recorded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
