@@ -82,7 +82,7 @@ size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_g
 /* What is compiled. */
 typedef struct st_gspec {
     st_gpu_spec spec;
-    char id[96], text[24][48];
+    char id[96], text[ST_GPU_OPTIONS - 1][32];
 } st_gspec;
 void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
                      const char *generated, st_gspec *s);
