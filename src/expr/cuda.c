@@ -79,13 +79,16 @@ void st_expr_cuda_analyse(const st_expr *x, const bool *element, bool row, bool 
             p->widest = totals[x->value[i].phase];
 }
 
-/* marks the element values that value i is made of, itself included */
-static void mark(const st_cuda_program *p, int i, bool *need)
+static bool kept(const st_cuda_program *p, int i, int pass) { return p->keep[i] && p->first[i] < pass; }
+
+/* marks the element values that value i is made of at this pass, itself included */
+static void mark(const st_cuda_program *p, int i, int pass, bool *need)
 {
     if (need[i] || !p->element[i]) return;
     need[i] = true;
+    if (kept(p, i, pass)) return;
     for (int j = 0; j < ST_EXPR_ARGS; j++)
-        if (p->x->value[i].arg[j] >= 0) mark(p, p->x->value[i].arg[j], need);
+        if (p->x->value[i].arg[j] >= 0) mark(p, p->x->value[i].arg[j], pass, need);
 }
 
 static bool of_pass(const st_cuda_program *p, int i, int pass)
@@ -98,8 +101,33 @@ static void mark_pass(const st_cuda_program *p, int pass, bool *need)
     const st_expr *x = p->x;
     memset(need, 0, ST_EXPR_VALUES * sizeof *need);
     for (int i = 0; i < x->nvalues && pass < p->passes; i++)
-        if (of_pass(p, i, pass)) mark(p, x->value[i].arg[0], need);
-    for (int i = 0; i < x->nstores && pass == p->passes; i++) mark(p, x->store[i].value, need);
+        if (of_pass(p, i, pass)) mark(p, x->value[i].arg[0], pass, need);
+    for (int i = 0; i < x->nstores && pass == p->passes; i++) mark(p, x->store[i].value, pass, need);
+}
+
+/* what it costs to compute value i again */
+static double again(const st_cuda_program *p, int i)
+{
+    double c = p->element[i] ? (double)st_expr_ops[p->x->value[i].op].cost : 0;
+    for (int j = 0; j < ST_EXPR_ARGS && p->element[i]; j++)
+        if (p->x->value[i].arg[j] >= 0) c += again(p, p->x->value[i].arg[j]);
+    return c;
+}
+
+int st_expr_cuda_keep(st_cuda_program *p)
+{
+    int users[ST_EXPR_VALUES] = {0}, best = -1;
+    bool need[ST_EXPR_VALUES];
+    for (int pass = 0; pass <= p->passes; pass++) {
+        mark_pass(p, pass, need);
+        for (int i = 0; i < p->x->nvalues; i++)
+            if (need[i] && !users[i]++) p->first[i] = (uint8_t)pass;
+    }
+    /* the dearest, and of equal ones what is made last */
+    for (int i = 0; i < p->x->nvalues; i++)
+        if (users[i] > 1 && again(p, i) > 7 && (best < 0 || again(p, i) >= again(p, best))) best = i;
+    if (best >= 0) p->keep[best] = true;
+    return best >= 0;
 }
 
 bool st_expr_cuda_reads(const st_cuda_program *p, int pass, int var)
@@ -107,7 +135,8 @@ bool st_expr_cuda_reads(const st_cuda_program *p, int pass, int var)
     bool need[ST_EXPR_VALUES];
     mark_pass(p, pass, need);
     for (int i = 0; i < p->x->nvalues; i++)
-        if (need[i] && p->x->value[i].op == ST_OP_VAR && p->x->value[i].var == var) return true;
+        if (need[i] && !kept(p, i, pass) && p->x->value[i].op == ST_OP_VAR && p->x->value[i].var == var)
+            return true;
     return false;
 }
 
@@ -170,7 +199,8 @@ static bool put_fused(const st_cuda_program *p, int i, st_text *t)
     const st_value *v = &x->value[i];
     for (int j = 1; j >= 0 && (v->op == ST_OP_ADD || v->op == ST_OP_SUB); j--) {
         const int m = v->arg[j], other = v->arg[1 - j];
-        if (x->value[m].op != ST_OP_MUL || p->uses[m] != 1 || p->element[m] != p->element[i]) continue;
+        if (x->value[m].op != ST_OP_MUL || p->uses[m] != 1 || p->keep[m] || p->element[m] != p->element[i])
+            continue;
         st_text_put(t, "st_fma_%s(%s(", width(x), v->op == ST_OP_SUB && j == 1 ? "-" : "");
         put_operand(t, x, x->value[m].arg[0]);
         st_text_put(t, "), ");
@@ -197,7 +227,7 @@ static void put_value(const st_cuda_program *p, int i, const st_cuda_names *name
     } else if (v->op == ST_OP_DIV && p->element[i] && p->inverse[v->arg[1]]) {
         st_text_put(t, "div_row_%s(", width(x));
         put_operand(t, x, v->arg[0]);
-        st_text_put(t, ", v%d, r%d)", v->arg[1], v->arg[1]);
+        st_text_put(t, ", r%d, s%d)", v->arg[1], v->arg[1]);
     } else if (!put_fused(p, i, t)) {
         put_call(p, i, t);
     }
@@ -207,7 +237,7 @@ static void put_value(const st_cuda_program *p, int i, const st_cuda_names *name
 static bool swallowed(const st_cuda_program *p, int i)
 {
     const st_expr *x = p->x;
-    if (x->value[i].op != ST_OP_MUL || p->uses[i] != 1) return false;
+    if (x->value[i].op != ST_OP_MUL || p->uses[i] != 1 || p->keep[i]) return false;
     for (int k = i + 1; k < x->nvalues; k++) {
         const st_value *v = &x->value[k];
         if (!p->live[k]) continue;
@@ -232,14 +262,21 @@ static void declare(const st_cuda_program *p, int i, const st_cuda_names *names,
 }
 
 /* loads before all else, then in order of evaluation */
-static void declare_all(const st_cuda_program *p, const bool *need, const st_cuda_names *names, st_text *t)
+static void declare_all(const st_cuda_program *p, int pass, const bool *need, const st_cuda_names *names,
+                        st_text *t)
 {
     const st_expr *x = p->x;
     for (int i = 0; i < x->nvalues; i++)
         if (need[i] && x->value[i].op == ST_OP_VAR) declare(p, i, names, t);
-    for (int i = 0; i < x->nvalues; i++)
-        if (need[i] && x->value[i].op != ST_OP_VAR && x->value[i].op != ST_OP_CONST && !swallowed(p, i))
+    for (int i = 0; i < x->nvalues; i++) {
+        if (!need[i] || x->value[i].op == ST_OP_VAR || x->value[i].op == ST_OP_CONST) continue;
+        if (kept(p, i, pass)) {
+            st_text_put(t, "const %s v%d = k%d[k * W + j];\n", type(x), i, i);
+        } else if (!swallowed(p, i)) {
             declare(p, i, names, t);
+            if (p->keep[i]) st_text_put(t, "k%d[k * W + j] = v%d;\n", i, i);
+        }
+    }
 }
 
 static void put_store(const st_cuda_program *p, const st_store *s, const st_cuda_names *names, st_text *t)
@@ -265,7 +302,7 @@ void st_expr_cuda_map(const st_expr *x, const st_cuda_names *names, st_text *t)
     for (int i = 0; i < ST_EXPR_VARS; i++) all[i] = true;
     st_expr_cuda_analyse(x, all, true, true, &p);
     for (int i = 0; i < x->nvalues; i++) p.element[i] = p.live[i];
-    declare_all(&p, p.live, names, t);
+    declare_all(&p, 0, p.live, names, t);
     for (int i = 0; i < x->nstores; i++) put_store(&p, &x->store[i], names, t);
 }
 
@@ -275,8 +312,10 @@ void st_expr_cuda_members(const st_cuda_program *p, st_text *t)
     for (int i = 0; i < p->x->nvalues; i++) {
         if (!p->live[i] || p->element[i] || p->x->value[i].op == ST_OP_CONST) continue;
         st_text_put(t, "%s v%d;\n", type(p->x), i);
-        if (p->inverse[i]) st_text_put(t, "%s r%d;\n", type(p->x), i);
+        if (p->inverse[i]) st_text_put(t, "%s r%d, s%d;\n", type(p->x), i, i);
     }
+    for (int i = 0; i < p->x->nvalues; i++)
+        if (p->keep[i]) st_text_put(t, "%s k%d[SLOTS * W];\n", type(p->x), i);
 }
 
 /* which pair of structs of reduce.cuh a reduction uses */
@@ -304,8 +343,8 @@ void st_expr_cuda_types(const st_cuda_program *p, st_text *t)
             st_text_put(t, "struct %s%d {\n", tot ? "tot" : "acc", pass);
             for (int i = 0; i < x->nvalues; i++)
                 if (of_pass(p, i, pass) && p->sums[i] == i)
-                    st_text_put(t, "%s_%s<%s> a%d;\n", tot ? "tot" : "acc", sums_of(x->value[i].op), type(x),
-                                i);
+                    st_text_put(t, tot ? "tot_%s<%s, A> a%d;\n" : "acc_%s<%s> a%d;\n",
+                                sums_of(x->value[i].op), type(x), i);
             for (int f = 0; f < (tot ? 3 : 1); f++) {
                 st_text_put(t, "METHOD ");
                 if (f)
@@ -357,7 +396,7 @@ void st_expr_cuda_line(const st_cuda_program *p, int level, const st_cuda_names 
         else if (!put_fused(p, i, t))
             put_value(p, i, names, t);
         st_text_put(t, ";\n");
-        if (p->inverse[i]) st_text_put(t, "r%d = recip_%s(v%d);\n", i, width(x), i);
+        if (p->inverse[i]) st_text_put(t, "recip_%s(v%d, &r%d, &s%d);\n", width(x), i, i, i);
     }
 }
 
@@ -387,7 +426,7 @@ void st_expr_cuda_add(const st_cuda_program *p, int pass, const st_cuda_names *n
 {
     bool need[ST_EXPR_VALUES];
     mark_pass(p, pass, need);
-    declare_all(p, need, names, t);
+    declare_all(p, pass, need, names, t);
     for (int i = 0; i < p->x->nvalues; i++)
         if (of_pass(p, i, pass)) put_add(p, i, t);
 }
@@ -396,6 +435,6 @@ void st_expr_cuda_store(const st_cuda_program *p, bool element, const st_cuda_na
 {
     bool need[ST_EXPR_VALUES];
     mark_pass(p, p->passes, need);
-    if (element) declare_all(p, need, names, t);
+    if (element) declare_all(p, p->passes, need, names, t);
     for (int i = 0; i < p->x->nstores; i++) put_store(p, &p->x->store[i], names, t);
 }

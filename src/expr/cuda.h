@@ -36,18 +36,24 @@ typedef struct st_cuda_program {
     int passes, widest; /* widest: most totals of a pass */
     bool live[ST_EXPR_VALUES], element[ST_EXPR_VALUES];
     uint8_t uses[ST_EXPR_VALUES],
-        inverse[ST_EXPR_VALUES];  /* inverse: elements are divided by this number of the line */
-    int16_t sums[ST_EXPR_VALUES]; /* of a reduction: the value whose accumulator it reads */
+        inverse[ST_EXPR_VALUES];   /* inverse: elements are divided by this number of the line */
+    bool keep[ST_EXPR_VALUES];     /* is kept from the first pass that needs it on */
+    uint8_t first[ST_EXPR_VALUES]; /* that pass */
+    int16_t sums[ST_EXPR_VALUES];  /* of a reduction: the value whose accumulator it reads */
 } st_cuda_program;
 /* element[i]: variable i differs along a line; row, col: index(-2) and index(-1) do. */
 void st_expr_cuda_analyse(const st_expr *x, const bool *element, bool row, bool col, st_cuda_program *p);
+/* For an engine that holds a line in registers: the dearest value that several passes need stays in an array k<number>, in which element j of slot k is at k * W + j. Returns
+ * how many are kept (0 or 1). */
+int st_expr_cuda_keep(st_cuda_program *p);
 /* Is variable v read by elements of pass p (p = passes: for the stores)? */
 bool st_expr_cuda_reads(const st_cuda_program *p, int pass, int var);
 bool st_expr_cuda_line_reads(const st_cuda_program *p, int var); /* by values of the line */
 bool st_expr_cuda_stores_element(const st_cuda_program *p, int var);
 /* "float v3, v7;": members that hold the line's values */
 void st_expr_cuda_members(const st_cuda_program *p, st_text *t);
-/* struct acc<p> (of a few elements) and tot<p> (of any number) with clear, take and merge, for every pass: reduce.cuh has their parts */
+/* struct acc<p> (of a few elements) and tot<p> (of any number, sums of type A) with clear, take and merge, for every pass:
+ * pointwise_reduce.cuh has their parts */
 void st_expr_cuda_types(const st_cuda_program *p, st_text *t);
 /* the line's values of a level, "v7 = ...;"; reductions are read from `t` (a tot) and the length `n` */
 void st_expr_cuda_line(const st_cuda_program *p, int level, const st_cuda_names *names, st_text *t);

@@ -3,12 +3,12 @@
  * the lines again; totals are joined in order of the threads. */
 #include "generated.cuh"
 
-extern "C" __global__ void __launch_bounds__(32 * TALL) program_cols(const args A)
+extern "C" __global__ void __launch_bounds__(32 * TALL) program_cols(const args given)
 {
-    program P(A);
+    program P(given);
     const idx l = (idx)blockIdx.x * 32 + threadIdx.x, n = P.n();
     const bool active = l < P.lines();
-    const length len = P.len();
+    const length<A> len = P.len();
     P.line(active ? l : P.lines() - 1);
 #define PASS(p)                                                                              \
     {                                                                                        \

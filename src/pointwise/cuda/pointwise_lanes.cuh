@@ -16,26 +16,30 @@ template <class R, class T> INL R scalar(const T *p, i64 value)
     return r;
 }
 
-/* BYTES of memory as words; aligned to BYTES or 16. HINT: not to be kept in the caches. */
-template <int BYTES, bool HINT> struct words {
+/* how memory is read and written: as usual; not to be kept in the caches; constant while the kernel runs */
+enum hint { USUAL, STREAMED, CONSTANT };
+/* BYTES of memory as words; aligned to BYTES or 16 */
+template <int BYTES, hint HINT> struct words {
     u32 q[(BYTES + 3) / 4];
+    template <class W> static METHOD W one(const W *p) { return HINT == CONSTANT ? __ldg(p) : *p; }
     METHOD void load(const void *p)
     {
         if constexpr (BYTES >= 16) {
 #pragma unroll
             for (int i = 0; i < BYTES / 16; i++) {
-                const uint4 v = HINT ? __ldcs((const uint4 *)p + i) : ((const uint4 *)p)[i];
+                const uint4 *from = (const uint4 *)p + i;
+                const uint4 v = HINT == STREAMED ? __ldcs(from) : HINT == CONSTANT ? __ldg(from) : *from;
                 q[4 * i] = v.x, q[4 * i + 1] = v.y, q[4 * i + 2] = v.z, q[4 * i + 3] = v.w;
             }
         } else if constexpr (BYTES == 8) {
-            const uint2 v = *(const uint2 *)p;
+            const uint2 v = one((const uint2 *)p);
             q[0] = v.x, q[1] = v.y;
         } else if constexpr (BYTES == 4) {
-            q[0] = *(const u32 *)p;
+            q[0] = one((const u32 *)p);
         } else if constexpr (BYTES == 2) {
-            q[0] = *(const u16 *)p;
+            q[0] = one((const u16 *)p);
         } else {
-            q[0] = *(const u8 *)p;
+            q[0] = one((const u8 *)p);
         }
     }
     METHOD void store(void *p) const
@@ -44,7 +48,7 @@ template <int BYTES, bool HINT> struct words {
 #pragma unroll
             for (int i = 0; i < BYTES / 16; i++) {
                 const uint4 v = make_uint4(q[4 * i], q[4 * i + 1], q[4 * i + 2], q[4 * i + 3]);
-                if (HINT)
+                if (HINT == STREAMED)
                     __stcs((uint4 *)p + i, v);
                 else
                     ((uint4 *)p)[i] = v;
@@ -105,7 +109,7 @@ template <> struct in_words<b8> {
 };
 
 /* N elements that stand side by side, read at once */
-template <class T, int N, bool HINT> struct wide_slot {
+template <class T, int N, hint HINT> struct wide_slot {
     words<sizeof(T) * N, HINT> raw;
     METHOD void clear()
     {
@@ -157,7 +161,7 @@ template <class T, class R> INL u32 pair_of(T, R a, R b)
     return bits_of(from<T>(a)) | bits_of(from<T>(b)) << 8 * sizeof(T);
 }
 
-template <class T, int N, bool HINT, class R> INL void put_wide(T *p, const R *v)
+template <class T, int N, hint HINT, class R> INL void put_wide(T *p, const R *v)
 {
     words<sizeof(T) * N, HINT> w;
     if constexpr (sizeof(T) == 8) {

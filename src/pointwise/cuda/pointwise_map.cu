@@ -3,9 +3,9 @@
  * at the same time are neighbours. */
 #include "generated.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) program_map(const args A)
+extern "C" __global__ void __launch_bounds__(THREADS) program_map(const args given)
 {
-    program P(A);
+    program P(given);
     P.line(0);
     const idx first = (idx)blockIdx.x * (THREADS * SLOTS) + threadIdx.x;
 #pragma unroll

@@ -35,14 +35,14 @@ template <class S> INL void over_cluster(S &t, S *all, u32 rank)
 }
 #endif
 
-extern "C" __global__ void BOUNDS program_rows(const args A)
+extern "C" __global__ void BOUNDS program_rows(const args given)
 {
     constexpr int LINES = THREADS / GROUP; /* of a block */
-    program P(A);
+    program P(given);
     const int lane = threadIdx.x % GROUP;
     const idx l = LINES > 1 ? (idx)blockIdx.x * LINES + threadIdx.x / GROUP : (idx)(blockIdx.x / CLUSTER);
     const bool active = LINES == 1 || l < P.lines();
-    const length len = P.len();
+    const length<A> len = P.len();
     P.line(active ? l : P.lines() - 1);
 #if CLUSTER > 1
     const u32 rank = cluster_rank();

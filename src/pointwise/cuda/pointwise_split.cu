@@ -11,12 +11,12 @@
 #    define SPAN (THREADS * SLOTS * W)
 #endif
 
-extern "C" __global__ void BOUNDS program_split(const args A, const int stage)
+extern "C" __global__ void BOUNDS program_split(const args given, const int stage)
 {
-    program P(A);
+    program P(given);
     const idx lines = P.lines(), parts = P.parts();
     char *const totals = P.work(), *const partial = totals + (i64)PASSES * lines * TOTAL_BYTES;
-    const length len = P.len();
+    const length<A> len = P.len();
 
 #define PASS(p)                                                                                      \
     static_assert(sizeof(tot##p) <= TOTAL_BYTES, "room for a total");                                \

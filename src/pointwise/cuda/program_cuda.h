@@ -17,9 +17,10 @@ typedef struct st_pw_cuda {
     int width, slots;   /* elements of a slot, slots of a thread */
     int threads, group; /* of a block, of a line within it */
     int cluster,
-        tall;    /* blocks of a line; threads of a line in columns (0: the line's elements are neighbours) */
-    int blocks;  /* of an SM, to limit registers; 0: no limit */
-    bool stream; /* lines are read again for every pass */
+        tall;     /* blocks of a line; threads of a line in columns (0: the line's elements are neighbours) */
+    int blocks;   /* of an SM, to limit registers; 0: no limit */
+    bool stream;  /* lines are read again for every pass */
+    bool precise; /* totals are f64 */
     bool big, hint; /* 64-bit indices; data that the caches need not keep */
     bool stores, line_stores;
     int ne, nl; /* loops over a line's elements and over the lines, outermost first */
@@ -29,6 +30,7 @@ typedef struct st_pw_cuda {
     st_cuda_program p;
     bool element[ST_EXPR_VARS];  /* the variable differs along a line */
     bool wide[ST_EXPR_VARS];     /* is read and written in whole slots */
+    bool constant[ST_EXPR_VARS]; /* is the same in every line and never written: read where it is used */
     bool by_value[ST_EXPR_VARS]; /* one number that is only read: may come with the launch */
 } st_pw_cuda;
 

@@ -2,12 +2,11 @@
 /* program_geometry.c - which loops are a line's elements, how wide slots are, and which kernel goes over a program how. Sums depend on what is decided here, so it depends on
  * the problem and the device's model alone; an operand's alignment only says how a slot is read.
  *
- * A thread keeps about 16 numbers of a line (32 for one operand) and a block 1024 threads an SM, 64 registers each: a line stays on chip up to 16384 elements
- * a block and 65536 a cluster of eight. Loads that are in flight at once hide memory: 64 bytes a thread and more. */
+ * A line stays on chip up to 256 threads with 128 bytes each (8192 f32, 16384 of 16 bits), and on Hopper up to a cluster of eight such blocks. */
 #include "pointwise/cuda/program_cuda.h"
 #include <string.h>
 
-enum { MAP_THREADS = 256, SPLIT_THREADS = 256, LANE_THREADS = 128, CLUSTER_THREADS = 512, CLUSTER_MAX = 8 };
+enum { MAP_THREADS = 256, SPLIT_THREADS = 256, LANE_THREADS = 128, CLUSTER_THREADS = 256, CLUSTER_MAX = 8 };
 
 static void keep(st_pw_loop *to, int *n, const st_pw_loop *from)
 {
@@ -106,6 +105,17 @@ static void find_wide(st_pw_cuda *c, int alignment)
     }
 }
 
+/* A weight of every line. No output is the same view, since outputs differ from line to line. */
+static void find_constant(st_pw_cuda *c)
+{
+    for (int v = 0; v < c->s->nvars; v++) {
+        bool same =
+            c->s->operand[v] >= 0 && c->element[v] && !c->s->var[v].output && c->s->reduces && c->lines > 1;
+        for (int d = 0; d < c->nl; d++) same &= c->l[d].step[v] == 0;
+        c->constant[v] = same;
+    }
+}
+
 static int power_above(int64_t n, int most)
 {
     int p = 1;
@@ -118,7 +128,7 @@ static int operands_read(const st_pw_cuda *c)
 {
     int n = 0;
     for (int v = 0; v < c->s->nvars; v++) {
-        if (c->s->operand[v] < 0 || !c->element[v]) continue;
+        if (c->s->operand[v] < 0 || !c->element[v] || c->constant[v]) continue;
         bool read = c->p.passes == 0 && st_expr_cuda_reads(&c->p, 0, v);
         for (int q = 0; q < c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
         n += read;
@@ -137,71 +147,58 @@ static void go_map(st_pw_cuda *c, const st_pw_device *d)
         c->slots /= 2;
 }
 
+/* Elements of a line that a thread holds: 128 bytes of all operands together, in registers. What is done once a thread (its share of a total, the line's numbers) costs as much as
+ * some hundred instructions, so many elements a thread are what makes reductions fast, more than many threads. */
+static int elements_held(const st_pw_cuda *c)
+{
+    int size = 2, read = operands_read(c);
+    for (int v = 0; v < c->s->nvars; v++)
+        if (c->s->operand[v] >= 0 && c->element[v] && !c->constant[v] && size_of(c, v) > size)
+            size = size_of(c, v);
+    const int e = 128 / (c->s->f64 ? 8 : size) / power_above(read, 8);
+    return e < c->width ? c->width : e;
+}
+
 /* a line in rows on chip, false where it is too long */
 static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
 {
     const int64_t slots = st_ceil_div(c->n, c->width);
-    const int read = operands_read(c);
-    int most = (read <= 2 ? 16 : read <= 4 ? 8 : 4) / (c->s->f64 ? 2 : 1); /* elements of a thread */
-    if (most < c->width) most = c->width;
+    const int most = elements_held(c), largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
     c->way = ST_PW_WAY_ROWS;
-    c->cluster = 1;
     c->group = power_above(slots, 32);
-    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
-    if ((int64_t)c->slots * c->width <= 2 * most) {
-        c->threads = LANE_THREADS;
-        if (c->slots < 1) c->slots = 1;
-        return true;
-    }
-    /* two blocks an SM at least, so that one computes while another loads */
-    const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
-    for (c->group = 64; c->group < largest && st_ceil_div(slots, c->group) * c->width > most;) c->group *= 2;
-    if (c->group < 128) c->group = 128;
-    c->threads = c->group;
-    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
-    c->blocks = read <= 2 && c->threads < 1024 ? 1024 / c->threads : 0;
-    if ((int64_t)c->slots * c->width <= most) return true;
-    if (d->cc >= 90) {
-        c->threads = c->group = CLUSTER_THREADS;
-        c->blocks = read <= 2 ? 1024 / c->threads : 0;
-        for (c->cluster = 2; c->cluster <= CLUSTER_MAX; c->cluster *= 2) {
-            c->slots = (int)st_min64(st_ceil_div(slots, (int64_t)c->group * c->cluster), 1 << 20);
-            if ((int64_t)c->slots * c->width <= most) return true;
-        }
-        c->cluster = 1;
-    }
-    c->threads = c->group = 1024;
-    c->blocks = 0;
-    c->slots = (int)st_min64(st_ceil_div(slots, c->group), 1 << 20);
-    return (int64_t)c->slots * c->width <= 2 * most && read <= 1 && !c->s->f64;
+    while (c->group < largest && st_ceil_div(slots, c->group) * c->width > most) c->group *= 2;
+    c->threads = c->group <= 32 ? LANE_THREADS : c->group;
+    if (d->cc >= 90)
+        while (c->cluster < CLUSTER_MAX &&
+               st_ceil_div(slots, (int64_t)c->group * c->cluster) * c->width > most)
+            c->cluster *= 2;
+    c->slots = (int)st_min64(st_max64(1, st_ceil_div(slots, (int64_t)c->group * c->cluster)), 1 << 20);
+    return (int64_t)c->slots * c->width <= most;
 }
 
 static void go_stream(st_pw_cuda *c)
 {
     c->way = ST_PW_WAY_ROWS;
     c->stream = true;
+    c->precise = true;
     c->cluster = 1;
     c->threads = c->group = 512;
-    c->blocks = 0;
     c->slots = c->width >= 4 ? 2 : 4;
 }
 
 bool st_pw_cuda_relax(st_pw_cuda *c)
 {
-    if (c->blocks) {
-        c->blocks = 0;
-    } else if (c->way == ST_PW_WAY_ROWS && !c->stream && c->threads >= 512) {
-        go_stream(c);
-        c->hint = false;
-    } else {
-        return false;
-    }
+    if (c->way != ST_PW_WAY_ROWS || c->stream || c->threads < 256) return false;
+    go_stream(c);
+    c->hint = false;
+    memset(c->p.keep, 0, sizeof c->p.keep);
     return true;
 }
 
 static void go_cols(st_pw_cuda *c)
 {
     c->way = ST_PW_WAY_COLS;
+    c->precise = true;
     c->tall = power_above(c->n, 8);
     c->threads = 32 * c->tall;
     c->slots = power_above(st_ceil_div(c->n, c->tall), 8);
@@ -224,7 +221,7 @@ static void go_split(st_pw_cuda *c, const st_pw_device *d)
     }
     c->way = ST_PW_WAY_SPLIT;
     c->stream = false;
-    c->blocks = 0;
+    c->precise = true;
     c->cluster = c->group = 1;
     const int64_t want =
         st_max64(1, st_min64(st_ceil_div(c->n, span), st_ceil_div(8 * (int64_t)d->sms, st_max64(1, tiles))));
@@ -242,6 +239,7 @@ void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d,
     const int64_t edge = INT32_MAX - (1 << 24);
     c->big = c->n > edge || c->lines > edge;
     c->width = s->mode == ST_PW_COLS ? 1 : slot_width(c);
+    find_constant(c);
     if (!s->reduces) {
         go_map(c, d);
     } else if (s->mode == ST_PW_COLS) {
@@ -255,6 +253,7 @@ void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d,
         else if (!fits)
             go_stream(c);
     }
+    if (c->way == ST_PW_WAY_ROWS && !c->stream) st_expr_cuda_keep(&c->p);
     double bytes = 0;
     for (int o = 0; o < s->noperands; o++) bytes += (double)(s->hi[o] - s->lo[o]);
     c->hint =

@@ -66,10 +66,10 @@ static void put_indices(printer *p, const char *prefix, const char *at, int firs
     for (int d = n - 1; d > 0; d--) {
         const int w = dims_of(p->c) + 2 * (first + d);
         if (p->c->big)
-            st_text_put(p->t, "const idx q%d = r / A.w[%d];\n", d, w);
+            st_text_put(p->t, "const idx q%d = r / arg.w[%d];\n", d, w);
         else
-            st_text_put(p->t, "const idx q%d = quotient(r, (u64)A.w[%d]);\n", d, w + 1);
-        st_text_put(p->t, "%s%s%d = r - q%d * (idx)A.w[%d]; r = q%d;\n", declare, prefix, d, d, w, d);
+            st_text_put(p->t, "const idx q%d = quotient(r, (u64)arg.w[%d]);\n", d, w + 1);
+        st_text_put(p->t, "%s%s%d = r - q%d * (idx)arg.w[%d]; r = q%d;\n", declare, prefix, d, d, w, d);
     }
     st_text_put(p->t, "%s%s0 = r;\n", declare, prefix);
 }
@@ -83,7 +83,7 @@ static void put_offset(printer *p, int v, bool line)
         if (step == 1)
             st_text_put(p->t, " + (i64)%s%d", line ? "il" : "ie", d);
         else if (step)
-            st_text_put(p->t, " + (i64)%s%d * A.w[%d]", line ? "il" : "ie", d, step_word(c, v, line, d));
+            st_text_put(p->t, " + (i64)%s%d * arg.w[%d]", line ? "il" : "ie", d, step_word(c, v, line, d));
     }
 }
 
@@ -118,7 +118,7 @@ static void load(void *user, st_text *t, int v)
         st_text_put(t, "x%dv[j]", v);
     } else {
         st_text_put(t, "scalar<R>(p%d, %s", v, c->by_value[v] ? "" : "0)");
-        if (c->by_value[v]) st_text_put(t, "A.w[%d])", c->s->nvars + v);
+        if (c->by_value[v]) st_text_put(t, "arg.w[%d])", c->s->nvars + v);
     }
 }
 
@@ -137,16 +137,18 @@ static bool reads(const st_pw_cuda *c, int stage, int v)
 {
     return is_memory(c, v) && c->element[v] && st_expr_cuda_reads(&c->p, stage, v);
 }
+/* is read into a member before it is used */
+static bool holds(const st_pw_cuda *c, int stage, int v) { return reads(c, stage, v) && !c->constant[v]; }
 static bool reads_ever(const st_pw_cuda *c, int v)
 {
     for (int q = 0; q <= c->p.passes; q++)
-        if (reads(c, q, v)) return true;
+        if (holds(c, q, v)) return true;
     return false;
 }
 /* loaded at this stage: what it reads, unless it is there from an earlier one */
 static bool loads(const st_pw_cuda *c, int stage, int v)
 {
-    if (!reads(c, stage, v)) return false;
+    if (!holds(c, stage, v)) return false;
     const bool kept = c->way == ST_PW_WAY_ROWS && !c->stream;
     for (int q = 0; q < stage && kept; q++)
         if (reads(c, q, v)) return false;
@@ -170,6 +172,34 @@ static bool streams(const st_pw_cuda *c, int v)
     return whole;
 }
 
+/* ".load(address, step);" of the slot at the indices */
+static void put_fetch(printer *p, int v)
+{
+    const st_pw_cuda *c = p->c;
+    const int64_t step = c->ne ? c->e[c->ne - 1].step[v] : 0;
+    st_text_put(p->t, ".load(p%d", v);
+    put_offset(p, v, false);
+    if (c->wide[v])
+        st_text_put(p->t, ", 1);\n");
+    else if (step == 0 || step == 1)
+        st_text_put(p->t, ", %d);\n", (int)step);
+    else
+        st_text_put(p->t, ", arg.w[%d]);\n", step_word(c, v, false, c->ne - 1));
+}
+
+static void put_slot_type(printer *p, int v)
+{
+    const st_pw_cuda *c = p->c;
+    const char *type = type_names[c->s->type[v]];
+    if (c->wide[v])
+        st_text_put(p->t, "wide_slot<%s, W, %s>", type,
+                    c->constant[v]  ? "CONSTANT"
+                    : streams(c, v) ? "STREAMED"
+                                    : "USUAL");
+    else
+        st_text_put(p->t, "thin_slot<%s, W, R>", type);
+}
+
 static void put_load(printer *p, int stage)
 {
     const st_pw_cuda *c = p->c;
@@ -184,14 +214,8 @@ static void put_load(printer *p, int stage)
         put_indices(p, "ie", "e", 0, c->ne, false);
         for (int v = 0; v < c->s->nvars; v++) {
             if (!loads(c, stage, v)) continue;
-            st_text_put(t, "x%d[k].load(p%d", v, v);
-            put_offset(p, v, false);
-            if (c->wide[v])
-                st_text_put(t, ", 1);\n");
-            else if (c->e[c->ne - 1].step[v] == 0 || c->e[c->ne - 1].step[v] == 1)
-                st_text_put(t, ", %d);\n", (int)c->e[c->ne - 1].step[v]);
-            else
-                st_text_put(t, ", A.w[%d]);\n", step_word(c, v, false, c->ne - 1));
+            st_text_put(t, "x%d[k]", v);
+            put_fetch(p, v);
         }
         st_text_put(t, "} else {\n");
         for (int v = 0; v < c->s->nvars; v++)
@@ -209,7 +233,14 @@ static void open_elements(printer *p, int stage)
     put_indices(p, "ie", "e", 0, c->ne, false);
     for (int d = 0; d < c->ne; d++) st_text_put(p->t, "(void)ie%d;\n", d);
     for (int v = 0; v < c->s->nvars; v++)
-        if (reads(c, stage, v)) st_text_put(p->t, "R x%dv[W]; x%d[k].get(x%dv);\n", v, v, v);
+        if (holds(c, stage, v)) {
+            st_text_put(p->t, "R x%dv[W]; x%d[k].get(x%dv);\n", v, v, v);
+        } else if (reads(c, stage, v)) {
+            put_slot_type(p, v);
+            st_text_put(p->t, " x%d; x%d", v, v);
+            put_fetch(p, v);
+            st_text_put(p->t, "R x%dv[W]; x%d.get(x%dv);\n", v, v, v);
+        }
     if (stage == c->p.passes)
         for (int v = 0; v < c->s->nvars; v++)
             if (c->s->var[v].output && c->element[v]) st_text_put(p->t, "R y%d[W];\n", v);
@@ -249,7 +280,7 @@ static void put_functions(printer *p)
     for (int d = 0; d < c->nl; d++) st_text_put(t, "(void)il%d;\n", d);
     for (int v = 0; v < c->s->nvars; v++) {
         if (!is_memory(c, v)) continue;
-        st_text_put(t, "p%d = (%s *)A.w[%d]", v, type_names[c->s->type[v]], v);
+        st_text_put(t, "p%d = (%s *)arg.w[%d]", v, type_names[c->s->type[v]], v);
         put_offset(p, v, true);
         st_text_put(t, ";\n");
     }
@@ -258,12 +289,13 @@ static void put_functions(printer *p)
     for (int q = 0; q < c->p.passes; q++) {
         put_load(p, q);
         p->element = true;
-        st_text_put(t, "METHOD void add%d(int k, idx e, acc%d &a) const\n", q, q);
+        st_text_put(t, "METHOD void add%d(int k, idx e, acc%d &a)\n", q, q);
         open_elements(p, q);
         st_expr_cuda_add(&c->p, q, &names, t);
         st_text_put(t, "}\n}\n");
         p->element = false;
-        st_text_put(t, "METHOD void line%d(const tot%d &t, const length &n)\n{\n(void)t, (void)n;\n", q, q);
+        st_text_put(t, "METHOD void line%d(const tot%d &t, const length<A> &n)\n{\n(void)t, (void)n;\n", q,
+                    q);
         st_expr_cuda_line(&c->p, q + 1, &names, t);
         st_text_put(t, "}\n");
     }
@@ -278,11 +310,11 @@ static void put_functions(printer *p)
             if (!c->s->var[v].output || !c->element[v]) continue;
             const char *type = type_names[c->s->type[v]];
             if (c->wide[v])
-                st_text_put(t, "put_wide<%s, W, %d>(p%d", type, streams(c, v), v);
+                st_text_put(t, "put_wide<%s, W, %s>(p%d", type, streams(c, v) ? "STREAMED" : "USUAL", v);
             else
                 st_text_put(t, "put_thin<%s, W>(p%d", type, v);
             put_offset(p, v, false);
-            if (!c->wide[v]) st_text_put(t, ", A.w[%d]", step_word(c, v, false, c->ne - 1));
+            if (!c->wide[v]) st_text_put(t, ", arg.w[%d]", step_word(c, v, false, c->ne - 1));
             st_text_put(t, ", y%d);\n", v);
         }
         st_text_put(t, "}\n");
@@ -306,14 +338,11 @@ static void put_settings(const st_pw_cuda *c, st_text *t)
                 {"STREAM", c->stream},   {"STORES", c->stores},
                 {"PASSES", c->p.passes}, {"TOTAL_BYTES", c->total_bytes}};
     for (int i = 0; i < ST_COUNT(list); i++) st_text_put(t, "#define %s %d\n", list[i].name, list[i].value);
-    if (c->blocks)
-        st_text_put(t, "#define BOUNDS __launch_bounds__(%d, %d)\n", c->threads, c->blocks);
-    else
-        st_text_put(t, "#define BOUNDS __launch_bounds__(%d)\n", c->threads);
+    st_text_put(t, "#define BOUNDS __launch_bounds__(%d)\n", c->threads);
     st_text_put(t, "#define EACH_PASS(X)");
     for (int q = 0; q < c->p.passes; q++) st_text_put(t, " X(%d)", q);
-    st_text_put(t, "\ntypedef %s R;\ntypedef %s idx;\n", c->s->f64 ? "double" : "float",
-                c->big ? "i64" : "u32");
+    st_text_put(t, "\ntypedef %s R;\ntypedef %s A;\ntypedef %s idx;\n", c->s->f64 ? "double" : "float",
+                c->s->f64 || c->precise ? "double" : "float", c->big ? "i64" : "u32");
 }
 
 void st_pw_cuda_text(const st_pw_cuda *c, st_text *t)
@@ -325,28 +354,27 @@ void st_pw_cuda_text(const st_pw_cuda *c, st_text *t)
     put_settings(c, t);
     st_text_put(t, "struct args {\ni64 w[%d];\n};\n", n);
     st_expr_cuda_types(&c->p, t);
-    st_text_put(t, "struct program {\nconst args &A;\n");
+    st_text_put(t, "struct program {\nconst args &arg;\n");
     for (int v = 0; v < c->s->nvars; v++) {
         if (!is_memory(c, v)) continue;
         const char *type = type_names[c->s->type[v]];
         st_text_put(t, "%s *p%d;\n", type, v);
         if (!reads_ever(c, v)) continue;
-        if (c->wide[v])
-            st_text_put(t, "wide_slot<%s, W, %d> x%d[SLOTS];\n", type, streams(c, v), v);
-        else
-            st_text_put(t, "thin_slot<%s, W, R> x%d[SLOTS];\n", type, v);
+        put_slot_type(&p, v);
+        st_text_put(t, " x%d[SLOTS];\n", v);
     }
     for (int d = 0; d < c->nl && c->s->positions; d++) st_text_put(t, "idx il%d;\n", d);
     st_expr_cuda_members(&c->p, t);
-    st_text_put(t, "METHOD program(const args &a) : A(a) {}\n");
+    st_text_put(t, "METHOD program(const args &a) : arg(a) {}\n");
     static const char *const words_of[] = {"n", "lines", NULL, NULL, NULL, "parts", "chunk"};
     for (int i = 0; i < ST_COUNT(words_of); i++)
         if (words_of[i])
-            st_text_put(t, "METHOD idx %s() const { return (idx)A.w[%d]; }\n", words_of[i], b + i);
-    st_text_put(
-        t, "METHOD length len() const { return {f64_of_bits((u64)A.w[%d]), f64_of_bits((u64)A.w[%d])}; }\n",
-        b + 2, b + 3);
-    st_text_put(t, "METHOD char *work() const { return (char *)A.w[%d]; }\n", b + ST_PW_WORK);
+            st_text_put(t, "METHOD idx %s() const { return (idx)arg.w[%d]; }\n", words_of[i], b + i);
+    st_text_put(t,
+                "METHOD length<A> len() const { return {(A)f64_of_bits((u64)arg.w[%d]), "
+                "(A)f64_of_bits((u64)arg.w[%d])}; }\n",
+                b + 2, b + 3);
+    st_text_put(t, "METHOD char *work() const { return (char *)arg.w[%d]; }\n", b + ST_PW_WORK);
     put_functions(&p);
     st_text_put(t, "};\n");
 }
