@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage.c - running a plan where it may not belong: plans of another device, host operands on a GPU.
  *
- * A handle made with "auto" stages: an operand that the GPU does not reach is copied to device memory before the run, in the whole extent that
- * the plan names, and copied back after it when the plan writes it. A handle made with "cuda:N" refuses it with a remedy. Operands of one
- * number (by_value) may stay on the host: the plan's run reads them. */
+ * A handle made with "auto" stages: an operand that the GPU does not reach is copied to device memory before the run, in the whole extent
+ * that the plan names; of what the plan writes, the bytes that the run changed are stored after it. A handle made with "cuda:N" refuses
+ * such an operand with a remedy. Operands of one number (by_value) may stay on the host: the plan's run reads them. */
 #include "plan/plan.h"
 #include "runtime/gpu.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPERANDS = 64 };
+enum { MAX_OPERANDS = 64, PIECE = 4 << 20 };
 
 static strata_status refuse(strata_handle *h, const strata_plan *p, int i, const void *at)
 {
@@ -22,64 +22,90 @@ static strata_status refuse(strata_handle *h, const strata_plan *p, int i, const
     return STRATA_ERROR_DEVICE;
 }
 
-/* A staged run: what of data[] was copied, and where to. */
+/* A staged run. The first operand at an address owns the copy of what all operands at this address touch, so that in-place calls stay in
+ * place. Of what the plan writes the host's bytes are kept: only what the run changes may be stored, since another thread may own the
+ * bytes between the elements. */
 typedef struct stage {
     void *dev[MAX_OPERANDS];
-    char *copy[MAX_OPERANDS]; /* allocated for this operand; NULL: none, or another's copy serves */
+    int owner[MAX_OPERANDS];    /* -1: not copied */
+    int64_t lo[MAX_OPERANDS];   /* owners: where the copied bytes begin, relative to data[] */
+    char *copy[MAX_OPERANDS];   /* owners: on the device */
+    char *before[MAX_OPERANDS]; /* owners: on the host, where something is written */
     size_t bytes;
 } stage;
-
-/* Two operands over the same bytes are one copy, so that in-place calls stay in place. */
-static bool shares(const strata_plan *p, void *const data[], const stage *t, int i, int j)
-{
-    const st_extent *a = &p->extent[j], *b = &p->extent[i];
-    return t->copy[j] && data[j] == data[i] && a->lo <= b->lo && a->hi >= b->hi;
-}
 
 static strata_status copy_in(strata_handle *h, const strata_plan *p, void *const data[], const bool *host,
                              stage *t)
 {
-    for (int i = 0; i < p->operands; i++) t->dev[i] = data[i];
     for (int i = 0; i < p->operands; i++) {
-        const st_extent *e = &p->extent[i];
-        if (!host[i]) continue;
-        for (int j = 0; j < i && t->dev[i] == data[i]; j++)
-            if (shares(p, data, t, i, j)) t->dev[i] = t->dev[j];
-        if (t->dev[i] != data[i]) continue;
-        /* a later operand at the same address may reach further: one copy of all */
-        int64_t lo = e->lo, hi = e->hi;
-        for (int j = i + 1; j < p->operands; j++)
-            if (host[j] && data[j] == data[i]) {
-                lo = st_min64(lo, p->extent[j].lo);
-                hi = st_max64(hi, p->extent[j].hi);
-            }
+        t->dev[i] = data[i];
+        t->owner[i] = -1;
+    }
+    for (int i = 0; i < p->operands; i++) {
+        if (!host[i] || t->owner[i] >= 0) continue;
+        int64_t lo = p->extent[i].lo, hi = p->extent[i].hi;
+        bool written = false;
+        for (int j = i; j < p->operands; j++) {
+            if (!host[j] || data[j] != data[i]) continue;
+            lo = st_min64(lo, p->extent[j].lo);
+            hi = st_max64(hi, p->extent[j].hi);
+            written |= p->extent[j].written;
+            t->owner[j] = i;
+        }
         /* the copy keeps the address's place within 256 bytes, so that alignment is what the caller's is */
         const size_t n = (size_t)(hi - lo), skew = (uintptr_t)((char *)data[i] + lo) & 255;
+        const char *from = (char *)data[i] + lo;
+        if (written) {
+            if (!(t->before[i] = malloc(n)))
+                return st_fail(&h->err, STRATA_ERROR_MEMORY,
+                               "%s: no host memory to copy operand %d (%zu bytes)", p->title, i, n);
+            from = memcpy(t->before[i], from, n);
+        }
         t->copy[i] = st_gpu_alloc(h, n + 256);
         if (!t->copy[i]) return h->err.status;
-        t->dev[i] = t->copy[i] + skew - lo;
-        for (int j = i + 1; j < p->operands; j++)
-            if (host[j] && data[j] == data[i]) t->dev[j] = t->dev[i];
-        /* bytes between an output's elements come back as they were, so even what is only written is brought in */
-        strata_status s = st_gpu_upload(h, t->copy[i] + skew, (char *)data[i] + lo, n);
+        t->lo[i] = lo;
+        for (int j = i; j < p->operands; j++)
+            if (t->owner[j] == i) t->dev[j] = t->copy[i] + skew - lo;
+        /* even what is only written is brought in, so that the bytes between its elements are seen to be unchanged */
+        strata_status s = st_gpu_upload(h, t->copy[i] + skew, from, n);
         if (s) return s;
         t->bytes += n;
     }
     return STRATA_OK;
 }
 
-static strata_status copy_out(strata_handle *h, const strata_plan *p, void *const data[], const bool *host,
-                              stage *t)
+static void store_changed(char *to, const char *was, const char *is, size_t n)
 {
-    for (int i = 0; i < p->operands; i++) {
-        const st_extent *e = &p->extent[i];
-        if (!host[i] || !e->written) continue;
-        strata_status s =
-            st_gpu_download(h, (char *)data[i] + e->lo, (char *)t->dev[i] + e->lo, (size_t)(e->hi - e->lo));
-        if (s) return s;
-        t->bytes += (size_t)(e->hi - e->lo);
+    size_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+        uint64_t a, b;
+        memcpy(&a, was + k, 8);
+        memcpy(&b, is + k, 8);
+        for (int i = 0; a != b && i < 8; i++)
+            if (was[k + (size_t)i] != is[k + (size_t)i]) to[k + (size_t)i] = is[k + (size_t)i];
     }
-    return STRATA_OK;
+    for (; k < n; k++)
+        if (was[k] != is[k]) to[k] = is[k];
+}
+
+static strata_status copy_out(strata_handle *h, const strata_plan *p, void *const data[], stage *t)
+{
+    strata_status s = STRATA_OK;
+    char *piece = malloc(PIECE);
+    if (!piece) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no host memory to copy results", p->title);
+    for (int i = 0; i < p->operands && !s; i++) {
+        const st_extent *e = &p->extent[i];
+        const int o = t->owner[i];
+        if (o < 0 || !e->written) continue;
+        for (int64_t at = e->lo; at < e->hi && !s; at += PIECE) {
+            const size_t n = (size_t)st_min64(PIECE, e->hi - at);
+            s = st_gpu_download(h, piece, (char *)t->dev[i] + at, n);
+            if (!s) store_changed((char *)data[i] + at, t->before[o] + (at - t->lo[o]), piece, n);
+            t->bytes += n;
+        }
+    }
+    free(piece);
+    return s;
 }
 
 static strata_status staged(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r,
@@ -98,8 +124,11 @@ static strata_status staged(strata_handle *h, const strata_plan *p, void *const 
     const uint64_t t0 = st_trace_begin();
     strata_status s = copy_in(h, p, data, host, &t);
     if (!s) s = p->run(h, p, t.dev, r);
-    if (!s) s = copy_out(h, p, data, host, &t);
-    for (int i = 0; i < p->operands; i++) st_gpu_free(h, t.copy[i]);
+    if (!s) s = copy_out(h, p, data, &t);
+    for (int i = 0; i < p->operands; i++) {
+        st_gpu_free(h, t.copy[i]);
+        free(t.before[i]);
+    }
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "plan", "stage", "%s: %zu bytes copied to and from %s", p->title, t.bytes,
                      h->device);

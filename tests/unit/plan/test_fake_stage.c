@@ -9,6 +9,7 @@ static strata_handle *h, *strict;
 static void *seen[8];
 static int runs;
 static strata_status answer;
+static float *intruder; /* host memory that another thread writes during the run */
 
 /* 100 is added to every second float of what the plan writes */
 static strata_status run(strata_handle *handle, const strata_plan *p, void *const data[], const strata_run *r)
@@ -20,6 +21,7 @@ static strata_status run(strata_handle *handle, const strata_plan *p, void *cons
         const bool may_be_host = p->extent[i].by_value || p->extent[i].hi <= p->extent[i].lo || !data[i];
         if (!may_be_host) assert_true(st_gpu_reaches(handle, (char *)data[i] + p->extent[i].lo));
     }
+    if (intruder) *intruder = 4711;
     if (answer) return st_fail(&handle->err, answer, "the run fails");
     for (int i = 0; i < p->operands; i++)
         if (p->extent[i].written)
@@ -79,6 +81,10 @@ static void copied_and_back(void **state)
         assert_true(y[i] == (float)(1000 + i + (written ? 100 : 0)));
     }
     assert_true(in_use() == 0);
+    intruder = &y[9]; /* between the elements that the plan writes: another thread's */
+    test_ok(h, st_plan_execute(h, p, data, NULL));
+    intruder = NULL;
+    assert_true(y[9] == 4711 && y[8] == 1208 && y[10] == 1210);
     /* operands on the device are not copied; mixed ones only where needed */
     void *d;
     test_ok(h, strata_alloc(h, 80, &d));
