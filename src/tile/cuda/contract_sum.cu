@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) contract_sum(const __grid_cons
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)
             if (s + u < p.splits) {
-                if (n + CV <= p.N)
+                if (p.N % CV == 0) /* else rows of parts are not aligned */
                     x[u] = *(const lanes<SUM, CV> *)(part + (i64)(s + u) * item);
                 else
 #pragma unroll
