@@ -93,6 +93,9 @@ static const st_maps *maps_of(strata_handle *h, const st_sm90_plan *p, const voi
 
 /* ---- runs --------------------------------------------------------------------------------------------------------------------- */
 
+/* Does the copy turn its source round? */
+static bool along_rows(const st_sm90 *q, const st_sm90_side *s) { return !s->mn && s->ks != 1 && q->K > 1; }
+
 /* A or B into the workspace; found: X6, as three parts */
 static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst,
                                void *found)
@@ -101,11 +104,17 @@ static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, c
     const st_sm90_side *s = i ? &q->b : &q->a;
     st_sm90_pack a = {src,   dst,   s->rows,  q->K,    s->rs,
                       s->ks, s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
+    if (s->mn) { /* its k are the copy's rows */
+        a.rows = q->K;
+        a.k = s->rows;
+        a.rs = s->ks;
+        a.ks = s->rs;
+    }
     st_sm90_parts b = {src, dst, found, s->rows, q->K, s->rs, s->ks, s->gs, s->pitch, s->item, s->part, a.g};
     void *args[] = {found ? (void *)&b : (void *)&a};
-    const bool along_k = s->ks == 1 || q->K <= 1;
-    const int64_t work = along_k ? st_ceil_div(q->K * q->es, 16) * s->rows * a.g / 256
-                                 : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * a.g;
+    const int64_t work = !along_rows(q, s) ? (found ? st_ceil_div(a.k, 4) * a.rows * a.g / 256
+                                                    : st_ceil_div(a.k * q->es, 496) * a.rows * a.g / 32)
+                                           : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * a.g;
     const st_gpu_launch l = {.kernel = p->pack[i],
                              .grid = {(unsigned)st_min64(work + 1, (int64_t)h->gpu->sms * 8), 1, 1},
                              .block = {256, 1, 1},
@@ -309,11 +318,10 @@ static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
     for (int i = 0; i < 2 && !s; i++) {
         const st_sm90_side *x = i ? &q->b : &q->a;
         if (!x->pack) continue;
-        const bool along_rows = !(x->ks == 1 || q->K <= 1);
         if (x6)
-            st_sm90_parts_spec(along_rows, &spec);
+            st_sm90_parts_spec(along_rows(q, x), &spec);
         else
-            st_sm90_pack_spec(q->es, along_rows, &spec);
+            st_sm90_pack_spec(q->es, along_rows(q, x), &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->pack[i]);
     }
     return s;

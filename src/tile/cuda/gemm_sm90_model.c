@@ -99,6 +99,14 @@ static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t co
         return;
     }
     s->pack = true;
+    if (es == 2 && tile % 64 == 0 && s->rs == 1 &&
+        s->ks != 1) { /* copied as it lies: no need to turn it round */
+        s->mn = true;
+        s->pitch = st_round_up(count, 64);
+        s->item = s->gs ? s->pitch * q->K : 0;
+        s->bytes = (size_t)(s->pitch * q->K * (s->gs ? q->G : 1) * es);
+        return;
+    }
     s->pitch = st_round_up(q->K, 128 / es);
     s->item = s->gs ? s->pitch * count : 0;
     s->bytes = (size_t)(s->pitch * count * (s->gs ? q->G : 1) * es);
@@ -109,7 +117,7 @@ static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu
     if (!s->pack) return 0;
     const double through = (double)s->bytes * 2,
                  rate = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
-    return 1.5 + through / rate * (s->ks == 1 || q->K <= 1 ? 1.15 : 1.6);
+    return 1.5 + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
 }
 
 static double predict(st_sm90 *q, const st_gpu *gpu)
@@ -141,7 +149,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
         if (row->pp) us += row->bm * row->bn * 0.05 / clock;
         /* long products run at the card's power limit, where ping-pong draws more */
         if (row->pp && us > 150) us *= 1.02;
-        if (cl > 1) us += 0.4;
+        if (cl > 1) us += 1;
         us = cbrt(us * us * us +
                   compulsory * compulsory * compulsory); /* both go on at once, not quite freely */
         if (row->kind == ST_SM90_SPLIT)
