@@ -132,7 +132,9 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const double ragged_a = q->a.pitch * q->es % 128 ? 1.75 : 1,
                  ragged_b = q->b.pitch * q->es % 128 ? 1.75 : 1;
     const double bytes = 128.0 * (row->bm * ragged_a / row->cn + row->bn * ragged_b / row->cm);
-    const double issue = row->bm * row->bn / 32.0 * 100 / row->percent, feed = bytes / 64;
+    /* ping-pong gains with 8-bit types, whose k-blocks hold twice the work */
+    const int percent = row->percent + (row->pp && q->es == 1 ? 2 : 0);
+    const double issue = row->bm * row->bn / 32.0 * 100 / percent, feed = bytes / 64;
     const double block = issue > feed ? issue : feed;
     /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
     const double store = row->bm * row->bn * (row->pp ? 0.02 : 0.09), fill = 1800;
@@ -148,7 +150,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
         double us = ((double)waves * ((double)st_ceil_div(kall, s) * block + store) + fill) / clock + 2.5;
         if (row->pp) us += row->bm * row->bn * 0.05 / clock;
         /* long products run at the card's power limit, where ping-pong draws more */
-        if (row->pp && us > 150) us *= 1.02;
+        if (row->pp && us > 150 && q->es > 1) us *= 1.02;
         if (cl > 1) us += 1;
         us = cbrt(us * us * us +
                   compulsory * compulsory * compulsory); /* both go on at once, not quite freely */
