@@ -47,6 +47,26 @@ static kind kind_of(const st_pw_cuda *c)
     }
 }
 
+const char *st_pw_cuda_id(const st_pw_cuda *c)
+{
+    for (int i = 0; i < ST_COUNT(rows); i++)
+        if (rows[i].kind == kind_of(c) && rows[i].type == (c->s->f64 ? STRATA_F64 : STRATA_F32))
+            return rows[i].id;
+    return "program";
+}
+
+st_gpu_spec st_pw_cuda_spec(const st_pw_cuda *c, const char *id, const char *generated)
+{
+    static const char *const sources[] = {"pointwise_map.cu", "pointwise_rows.cu", "pointwise_cols.cu",
+                                          "pointwise_split.cu"};
+    static const char *const entries[] = {"program_map", "program_rows", "program_cols", "program_split"};
+    return (st_gpu_spec){.id = id,
+                         .source = sources[c->way],
+                         .entry = entries[c->way],
+                         .option = {"-fmad=false"},
+                         .generated = generated};
+}
+
 static st_pw_device device_of(const strata_handle *h)
 {
     return (st_pw_device){.sms = h->gpu->sms, .cc = h->gpu->cc, .l2 = h->gpu->l2};
@@ -119,9 +139,6 @@ static void destroy(strata_plan *p) { st_expr_free(((cuda_plan *)p)->s.x); }
 
 static strata_status get_kernel(strata_handle *h, cuda_plan *pl, const char *id)
 {
-    static const char *const sources[] = {"pointwise_map.cu", "pointwise_rows.cu", "pointwise_cols.cu",
-                                          "pointwise_split.cu"};
-    static const char *const entries[] = {"program_map", "program_rows", "program_cols", "program_split"};
     for (;;) {
         st_text t = {0};
         st_pw_cuda_text(&pl->c, &t);
@@ -130,11 +147,7 @@ static strata_status get_kernel(strata_handle *h, cuda_plan *pl, const char *id)
             s = st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for the text of a kernel",
                         pl->base.title);
         } else {
-            const st_gpu_spec spec = {.id = id,
-                                      .source = sources[pl->c.way],
-                                      .entry = entries[pl->c.way],
-                                      .option = {"-fmad=false"},
-                                      .generated = t.s};
+            const st_gpu_spec spec = st_pw_cuda_spec(&pl->c, id, t.s);
             s = st_gpu_kernel_get(h, &spec, &pl->kernel);
         }
         free(t.s);
@@ -243,4 +256,8 @@ int st_pw_program_cuda_kernels(int i, strata_kernel_info *info)
     return 1;
 }
 
-void st_pw_program_cuda_init(void) { st_plan_register(&provider); }
+void st_pw_program_cuda_init(void)
+{
+    st_plan_register(&provider);
+    st_pw_program_pack_init();
+}

@@ -4,6 +4,7 @@
 #ifndef ST_POINTWISE_PROGRAM_CUDA_H
 #define ST_POINTWISE_PROGRAM_CUDA_H
 #include "pointwise/program.h"
+#include "runtime/gpu.h"
 #include "expr/cuda.h"
 
 /* pointwise_map.cu, _rows.cu, _cols.cu, _split.cu */
@@ -47,6 +48,10 @@ bool st_pw_cuda_relax(st_pw_cuda *c);
 /* Blocks of a launch; whole: over every part of a line that is split. */
 int64_t st_pw_cuda_blocks(const st_pw_cuda *c, bool whole);
 void st_pw_cuda_text(const st_pw_cuda *c, st_text *t);
+/* the kernel's id, and what it is compiled from; generated: st_pw_cuda_text's */
+const char *st_pw_cuda_id(const st_pw_cuda *c);
+st_gpu_spec st_pw_cuda_spec(const st_pw_cuda *c, const char *id, const char *generated);
+void st_pw_program_pack_init(void);
 /* The parameter block, addresses and numbers by value left out: the first 2 * nvars words. Returns its length in words. */
 enum { ST_PW_WORDS = 2 * ST_EXPR_VARS + 8 + 2 * ST_PW_LOOPS * 2 + ST_EXPR_VARS * ST_PW_LOOPS * 2 };
 int st_pw_cuda_words(const st_pw_cuda *c, int64_t *w);

@@ -46,24 +46,18 @@ static void shape_of(const char *text, uint32_t axes, const view *v, st_pw_shape
 /* compiles, with more registers where they do not do, as a plan does */
 static void compile(const char *title, st_pw_cuda *c, const char *arch)
 {
-    static const char *const sources[] = {"pointwise_map.cu", "pointwise_rows.cu", "pointwise_cols.cu",
-                                          "pointwise_split.cu"};
-    static const char *const entries[] = {"program_map", "program_rows", "program_cols", "program_split"};
     st_text t = {0};
     st_pw_cuda_text(c, &t);
     assert_false(t.failed);
     const char *folder = getenv("STRATA_TEST_DUMP");
     if (folder) {
         char path[512];
-        snprintf(path, sizeof path, "%s/%03d_%s_%s.cuh", folder, compiled, entries[c->way], arch);
+        snprintf(path, sizeof path, "%s/%03d_%s_%s.cuh", folder, compiled,
+                 st_pw_cuda_spec(c, title, t.s).entry, arch);
         FILE *f = fopen(path, "w");
         if (f) fprintf(f, "/* %s */\n%s", title, t.s), fclose(f);
     }
-    const st_gpu_spec spec = {.id = title,
-                              .source = sources[c->way],
-                              .entry = entries[c->way],
-                              .option = {"-fmad=false"},
-                              .generated = t.s};
+    const st_gpu_spec spec = st_pw_cuda_spec(c, title, t.s);
     st_gpu_image im = {0};
     st_err e = {0};
     if (st_gpu_compile(&e, &spec, arch, &im)) {
