@@ -22,15 +22,22 @@ static float random_float(void)
 
 static void unable(st_steps *s, strata_handle *h, strata_status code, const char *id)
 {
+    char text[1200], *remedy;
     st_finding *f =
-        st_step_result(s, code == STRATA_ERROR_UNSUPPORTED ? ST_FINDING_WARNING : ST_FINDING_FAULT, id, "%s",
+        st_step_result(s, code == STRATA_ERROR_UNSUPPORTED ? ST_FINDING_WARNING : ST_FINDING_FAULT, id,
                        "the library cannot use the GPU");
-    snprintf(f->evidence, sizeof f->evidence, "%s", strata_error(h));
-    for (char *p = f->evidence; *p; p++)
+    snprintf(text, sizeof text, "%s", strata_error(h));
+    remedy = strstr(text, "\n  try "); /* the last line of the error chain */
+    if (remedy) {
+        *remedy = 0;
+        remedy += 7;
+        remedy += strspn(remedy, " ");
+    }
+    for (char *p = text; *p; p++)
         if (*p == '\n') *p = ' ';
-    snprintf(
-        f->fix, sizeof f->fix,
-        "strata explain with that message; STRATA_TRACE=1 strata selftest --json --only gpu shows the calls");
+    snprintf(f->evidence, sizeof f->evidence, "%.390s", text);
+    snprintf(f->fix, sizeof f->fix, "%.430s",
+             remedy && *remedy ? remedy : "strata explain with that message");
 }
 
 /* a dense matrix in device memory, filled from the host; NULL with the status set */
@@ -151,11 +158,12 @@ static void rate(st_steps *s, strata_handle *h, const char *device)
         if (r && code == STRATA_OK && 2e-12 * N * N * N / t > best) best = 2e-12 * N * N * N / t;
     }
     if (code != STRATA_OK) {
-        st_finding *f =
-            st_step_result(s,
-                           code == STRATA_ERROR_UNSUPPORTED || code == STRATA_ERROR_MEMORY ? ST_FINDING_NOTE
-                                                                                           : ST_FINDING_FAULT,
-                           "gemm_rate", "the rate of an f16 product of %d was not measured", N);
+        st_finding *f = st_step_result(s,
+                                       code == STRATA_ERROR_UNSUPPORTED || code == STRATA_ERROR_TYPE ||
+                                               code == STRATA_ERROR_MEMORY
+                                           ? ST_FINDING_NOTE
+                                           : ST_FINDING_FAULT,
+                                       "gemm_rate", "the rate of an f16 product of %d was not measured", N);
         snprintf(f->evidence, sizeof f->evidence, "%.390s", strata_error(h));
     } else {
         double peak = strata_get_device_info(device, &info) == STRATA_OK ? st_steps_f16_figure(info.name) : 0;

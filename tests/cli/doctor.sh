@@ -258,6 +258,10 @@ for call in cuInit=100 cuDriverGetVersion=1 cuDeviceGetCount=3 cuDevicePrimaryCt
     expect 1 selftest --json --only deep
     holds out "returned ${call#*=}"
 done
+# a failing driver explains itself in the library's own error (the double lacks functions that the library wants)
+ask "" ""
+expect 1 selftest --json --only gpu
+holds out '"fix": ".*driver'
 ask "" cuLaunchKernel=hang
 expect 1 doctor --deep --patience 1
 holds out "does not return"

@@ -79,6 +79,9 @@ static void libraries(void **s)
                    "unended strings");
         st_elf_version(fd, &e);
         st_elf_symbols(fd, count_name, &names);
+        uint64_t offset, size;
+        bool section = st_elf_section(fd, ".rodata", &offset, &size);
+        test_check(!section || (offset <= k && size <= k - offset), "a section outside the file");
         if (round == 0) {
             assert_true(good);
             assert_string_equal(e.soname, "libcudnn_graph.so.9");
