@@ -43,6 +43,7 @@ pack: build
 
 check-kernels: build
 	@$(BUILD)/strata-pack check --jobs $(JOBS) || [ $$? -eq 77 ]
+	@tools/check_cuda $(BUILD) 90 || [ $$? -eq 77 ]
 
 GPU_OUT ?= $(BUILD)/gpu-tests
 test-gpu: build
