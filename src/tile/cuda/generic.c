@@ -77,8 +77,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
             if (ok) {
                 x->us = st_generic_us(&rows[i], &g, &f, h->gpu);
                 x->workspace = st_generic_workspace(&rows[i], &g, &f);
-            } else if (split)
-                continue; /* why it is not split is told by the row's figure without one */
+            }
             n++;
         }
     }

@@ -136,15 +136,21 @@ static double rate(const st_grow *row, int cc)
     return half * 0.75 * (size_of(row->ta) == 1 ? 1.8 : 1);
 }
 
+/* Blocks that a multiprocessor holds: as ST_BLOCKS of generic.cuh. */
+static int blocks_of(const st_grow *row, const st_gproblem *g)
+{
+    return g->window && row->blocks_sm > 1 ? row->blocks_sm - 1 : row->blocks_sm;
+}
+
 /* Microseconds of one k step of one block when its multiprocessor is full, and of what a block does once. */
-static double step_us(const st_grow *row, const st_gconfig *f, const st_gpu *gpu)
+static double step_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
 {
     const double clock = gpu->clock_mhz > 0 ? gpu->clock_mhz : 1500;
-    double clocks = (double)row->bm * row->bn * row->bk / rate(row, gpu->cc) * row->blocks_sm;
+    double clocks = (double)row->bm * row->bn * row->bk / rate(row, gpu->cc) * blocks_of(row, g);
     /* single elements cost an instruction each, where wider copies do not count */
     const double copies[2] = {(double)row->bm * row->bk / f->vec[0], (double)row->bn * row->bk / f->vec[1]};
     clocks += (copies[0] + copies[1]) *
-              (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) * row->blocks_sm;
+              (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) * blocks_of(row, g);
     return clocks / clock;
 }
 
@@ -156,13 +162,13 @@ static int64_t tiles(const st_grow *row, const st_gproblem *g)
 static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu,
                        int64_t splits)
 {
-    const int64_t slots = (int64_t)gpu->sms * row->blocks_sm, blocks = tiles(row, g) * splits;
+    const int64_t slots = (int64_t)gpu->sms * blocks_of(row, g), blocks = tiles(row, g) * splits;
     const int64_t steps = st_ceil_div(st_ceil_div(g->K, row->bk), splits), waves = blocks / slots,
                   rest = blocks % slots;
-    const double step = step_us(row, f, gpu),
+    const double step = step_us(row, g, f, gpu),
                  copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 1e6;
     /* a last wave that leaves multiprocessors with fewer blocks than they hold runs faster, at least as long as one block alone */
-    double share = (double)rest / (double)slots, alone = 1.0 / row->blocks_sm;
+    double share = (double)rest / (double)slots, alone = 1.0 / blocks_of(row, g);
     if (share < alone * 1.25) share = rest ? alone * 1.25 : 0;
     double us = ((double)waves + share) * (double)steps * step + (double)(waves + (rest != 0)) * 1.0 + 3.0;
     const double c = (double)g->M * (double)g->N * (double)g->G;

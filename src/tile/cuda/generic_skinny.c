@@ -32,7 +32,7 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
     const int wide = 16 / es, pair = f32 ? 4 : 2;
     f->layout[0] = f->layout[1] = 0;
     f->layout[w] = !along_k;
-    f->vec[w] = along_k ? wide : f32 ? (few > 8 ? 2 : 4) : 8;
+    f->vec[w] = along_k ? wide : f32 ? (row->bm ? row->bm : few > 8 ? 2 : 4) : 8;
     f->vec[!w] = along_k ? wide : pair;
     if (!st_generic_together(along_k ? &g->c.k : rows_w, along_k ? rows_w : &g->c.k, &g->c.batch, name,
                              f->vec[w]))
@@ -56,8 +56,9 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
         f->block = rows * 8 / f->warps_k;
     } else {
         f->width = f32 ? (few > 8 ? 2 : 4) : 8;
+        if (row->bm) f->width = row->bm, f->warps = row->bn;
         f->warps_k = f->warps;
-        f->block = f32 ? 32 * f->width : 64;
+        f->block = f32 ? 32 * f->width : 8 * f->width;
     }
     const int64_t blocks = st_ceil_div(many, f->block) * g->G,
                   unit = (int64_t)f->warps_k * (along_k ? f32 ? 128 : 64 / es * f->unroll

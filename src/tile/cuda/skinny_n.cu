@@ -2,7 +2,7 @@
 /* skinny_n.cu - products with at most 16 rows on one side, where the other side (the weights, W) lies along its rows (n): bound by reading W once.
  *
  * 16-bit types: a lane takes 16 bytes (8 rows of W) at each of four k, pairs the k by byte permutation, and so has the fragments of four m16n8k16 instructions: rows of
- * an instruction are every eighth row of W, which is as good as neighbours. f32: a lane has VN rows at four k and multiplies by the cores. The WARPS warps of a
+ * an instruction are every eighth row of W, which is as good as neighbours. VN: 8, or 16 for two runs of 64 rows a warp (longer runs of memory). f32: a lane has VN rows at four k and multiplies by the cores. The WARPS warps of a
  * block take turns along k and add their sums in order. Names as in skinny_k.cu; both sides have one axis each. */
 #ifndef TA
 #    define TA bf16
@@ -79,31 +79,34 @@ template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)
     }
 }
 #else
-enum { BW = 64, DEPTH = 16, U = 2, FX = ROWS_X > 8 ? 2 : 1, AT_ONCE = 8 };
+enum { NC = VN / 8, BW = 64 * NC, DEPTH = 16, U = NC > 1 ? 1 : 2, FX = ROWS_X > 8 ? 2 : 1, AT_ONCE = 8 };
 typedef float sum_type;
 INL u32 half_word(const void *at) { return *(const u16 *)at; }
 template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)[FX][4])
 {
     const u32 q = threadIdx.x % 4, r = threadIdx.x % 32 / 4;
-    u32 w[U][4][4], v[U][FX][2];
+    u32 w[U][4][NC][4], v[U][FX][2];
 #    pragma unroll
     for (int u = 0; u < U; u++)
 #    pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const u32 at = k + u * 16 + q * 2 + i % 2 + i / 2 * 8;
-            if (WIDE)
-                asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-                             : "=r"(w[u][i][0]), "=r"(w[u][i][1]), "=r"(w[u][i][2]), "=r"(w[u][i][3])
-                             : "l"(s.w + (i64)at * s.wk + n));
-            else
+        for (int i = 0; i < 4; i++)
 #    pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    w[u][i][j] = 0;
-                    if (at < s.k1 && n + j * 2 < s.many) w[u][i][j] = half_word(s.w + (i64)at * s.wk + (i64)(n + j * 2) * s.wr);
-                    if (at < s.k1 && n + j * 2 + 1 < s.many)
-                        w[u][i][j] |= half_word(s.w + (i64)at * s.wk + (i64)(n + j * 2 + 1) * s.wr) << 16;
-                }
-        }
+            for (int c = 0; c < NC; c++) {
+                const u32 at = k + u * 16 + q * 2 + i % 2 + i / 2 * 8, n1 = n + c * 64;
+                u32 *const to = w[u][i][c];
+                if (WIDE)
+                    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                                 : "l"(s.w + (i64)at * s.wk + n1));
+                else
+#    pragma unroll
+                    for (int j = 0; j < 4; j++) {
+                        to[j] = 0;
+                        if (at < s.k1 && n1 + j * 2 < s.many) to[j] = half_word(s.w + (i64)at * s.wk + (i64)(n1 + j * 2) * s.wr);
+                        if (at < s.k1 && n1 + j * 2 + 1 < s.many)
+                            to[j] |= half_word(s.w + (i64)at * s.wk + (i64)(n1 + j * 2 + 1) * s.wr) << 16;
+                    }
+            }
 #    pragma unroll
     for (int u = 0; u < U; u++)
 #    pragma unroll
@@ -125,9 +128,10 @@ template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)
 #    pragma unroll
     for (int u = 0; u < U; u++)
 #    pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 a[4] = {__byte_perm(w[u][0][j], w[u][1][j], 0x5410), __byte_perm(w[u][0][j], w[u][1][j], 0x7632),
-                              __byte_perm(w[u][2][j], w[u][3][j], 0x5410), __byte_perm(w[u][2][j], w[u][3][j], 0x7632)};
+        for (int j = 0; j < 4 * NC; j++) {
+            const u32 w0 = w[u][0][j / 4][j % 4], w1 = w[u][1][j / 4][j % 4], w2 = w[u][2][j / 4][j % 4], w3 = w[u][3][j / 4][j % 4];
+            const u32 a[4] = {__byte_perm(w0, w1, 0x5410), __byte_perm(w0, w1, 0x7632), __byte_perm(w2, w3, 0x5410),
+                              __byte_perm(w2, w3, 0x7632)};
 #    pragma unroll
             for (int x = 0; x < FX; x++) product<tw, tx>::add(acc[j][x], a, v[u][x][0], v[u][x][1]);
         }
@@ -166,9 +170,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) skinny_n(const __grid_c
     const u32 n = w0 + lane * VN;
 #else
     __shared__ float part[WARPS][AT_ONCE * BW];
-    float acc[4][FX][4];
+    float acc[4 * NC][FX][4];
 #    pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < 4 * NC; j++)
 #    pragma unroll
         for (int x = 0; x < FX; x++)
 #    pragma unroll
@@ -196,9 +200,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) skinny_n(const __grid_c
             for (int i = 0; i < VN; i++) part[warp][x * BW + lane * VN + i] = acc[round * AT_ONCE + x][i];
 #else
 #    pragma unroll
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4 * NC; j++)
 #    pragma unroll
-            for (int h = 0; h < 4; h++) part[warp][(lane % 4 * 2 + h % 2) * BW + lane / 4 * 8 + j * 2 + h / 2] = acc[j][round][h];
+            for (int h = 0; h < 4; h++) part[warp][(lane % 4 * 2 + h % 2) * BW + j / 4 * 64 + lane / 4 * 8 + j % 4 * 2 + h / 2] = acc[j][round][h];
 #endif
         __syncthreads();
         for (u32 i = threadIdx.x; i < AT_ONCE * BW; i += WARPS * 32) {
