@@ -4,7 +4,7 @@
  * One block is NCONS consumer warpgroups and, behind them, a producer of which one thread issues all loads. They meet in a ring of STAGES buffers of BM x 128 bytes
  * of A and BN x 128 bytes of B (128-byte swizzle), with a full and an empty mbarrier each. Blocks are persistent: block c takes
  * tiles c, c + grid, ... in groups of columns that stay in L2. The design is that of CUTLASS's and DeepGEMM's Hopper kernels; what costs what is in
- * docs/hopper.md.
+ * docs/performance/hopper.md.
  *
  * Macros (default in brackets):
  *   TA TB ABYTES TC      PTX names of the operands' types (f16 bf16 tf32 e4m3 e5m2 s8), their bytes; C's type (types.cuh); INTEGER for s8
