@@ -16,16 +16,23 @@ static const norm_row rows[] = {{"norm_program_f32_sm80", "f32", STRATA_F32},
                                 {"norm_program_f64_sm80", "f64", STRATA_F64}};
 static const char *const order = "as the program's kernel says";
 
+/* Numbers that depend on how many elements a channel has are operands, so that kernels do not. */
+enum { SHARE, UNBIASED, NUMBERS, NAMES = ST_NORM_OPERANDS + NUMBERS };
+
 typedef struct norm_plan {
     strata_plan base;
     strata_plan *program;
-    int n, operand[ST_NORM_OPERANDS]; /* of the program: which of the problem's */
+    int n, operand[NAMES]; /* of the program: which of the problem's, or a number of the plan's own */
+    union {
+        float f32;
+        double f64;
+    } number[NUMBERS];
 } norm_plan;
 
 #define HAS(p, o) ((p)->present >> (o)&1)
 /* names in programs */
-static const char *const names[ST_NORM_OPERANDS] = {"x",  "y",  "dy", "dx", "scale",  "shift",
-                                                    "rm", "rv", "sm", "si", "dscale", "dshift"};
+static const char *const names[NAMES] = {"x",  "y",  "dy", "dx",     "scale",  "shift", "rm",
+                                         "rv", "sm", "si", "dscale", "dshift", "share", "unbiased"};
 
 static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, int max)
 {
@@ -51,7 +58,6 @@ static void write_text(const st_norm_problem *p, char *t, size_t room)
 {
     const char *scale = HAS(p, ST_NORM_SCALE) ? " * scale" : "",
                *shift = HAS(p, ST_NORM_SHIFT) ? " + shift" : "";
-    const double n = (double)(p->dim[0] * p->dim[2] * p->dim[3] * p->dim[4]);
     int k = 0;
 #define PUT(...) k += snprintf(t + k, room - (size_t)k, __VA_ARGS__)
     *t = 0;
@@ -69,8 +75,8 @@ static void write_text(const st_norm_problem *p, char *t, size_t room)
         if (HAS(p, ST_NORM_RUNNING_MEAN))
             PUT("rm = %.17g * rm + %.17g * mean(x); ", 1 - p->momentum, p->momentum);
         if (HAS(p, ST_NORM_RUNNING_VAR))
-            PUT("rv = %.17g * rv + %.17g * var(x); ", 1 - p->momentum,
-                p->momentum * (p->running_biased ? 1 : n / (n - 1)));
+            PUT("rv = %.17g * rv + %.17g * (var(x)%s); ", 1 - p->momentum, p->momentum,
+                p->running_biased ? "" : " * unbiased");
         if (HAS(p, ST_NORM_Y))
             PUT("y = (x - mean(x)) * (rsqrt(var(x) + %.17g)%s)%s", p->epsilon, scale, shift);
         break;
@@ -79,8 +85,8 @@ static void write_text(const st_norm_problem *p, char *t, size_t room)
             PUT("dscale = sum(dy * (x - sm)) * si%s; ", p->accumulate ? " + dscale" : "");
         if (HAS(p, ST_NORM_DSHIFT)) PUT("dshift = sum(dy)%s; ", p->accumulate ? " + dshift" : "");
         if (HAS(p, ST_NORM_DX))
-            PUT("dx = (dy - sum(dy) / %.17g - (x - sm) * (si * si * sum(dy * (x - sm)) / %.17g)) * (si%s)%s",
-                n, n, scale, p->accumulate ? " + dx" : "");
+            PUT("dx = (dy - sum(dy) * share - (x - sm) * (si * si * sum(dy * (x - sm)) * share)) * (si%s)%s",
+                scale, p->accumulate ? " + dx" : "");
     }
 #undef PUT
 }
@@ -101,10 +107,23 @@ static strata_tensor view(const st_norm_problem *p, int o)
 {
     /* any address will do: plans have none */
     static double somewhere;
+    if (o >= ST_NORM_OPERANDS) return strata_point(&somewhere, (strata_type)p->type);
     if (o < ST_NORM_SCALE)
         return strata_array(&somewhere, (strata_type)p->type, ST_NORM_DIMS, p->dim, p->stride[o]);
     const int64_t dim[4] = {p->dim[1], 1, 1, 1}, stride[4] = {p->vector[o], 0, 0, 0};
     return strata_array(&somewhere, (strata_type)p->type, 4, dim, stride);
+}
+
+static void set_numbers(norm_plan *pl, const st_norm_problem *p)
+{
+    const double n = (double)(p->dim[0] * p->dim[2] * p->dim[3] * p->dim[4]);
+    for (int i = 0; i < NUMBERS; i++) {
+        const double v = i == SHARE ? 1 / n : n / (n - 1);
+        if (p->type == STRATA_F64)
+            pl->number[i].f64 = v;
+        else
+            pl->number[i].f32 = (float)v;
+    }
 }
 
 static void destroy(strata_plan *p) { strata_plan_destroy(((norm_plan *)p)->program); }
@@ -112,8 +131,11 @@ static void destroy(strata_plan *p) { strata_plan_destroy(((norm_plan *)p)->prog
 static strata_status run(strata_handle *h, const strata_plan *base, void *const data[], const strata_run *r)
 {
     const norm_plan *pl = (const norm_plan *)base;
-    void *mine[ST_NORM_OPERANDS];
-    for (int i = 0; i < pl->n; i++) mine[i] = data[pl->operand[i]];
+    void *mine[NAMES];
+    for (int i = 0; i < pl->n; i++) {
+        const int o = pl->operand[i];
+        mine[i] = o < ST_NORM_OPERANDS ? data[o] : (void *)(uintptr_t)&pl->number[o - ST_NORM_OPERANDS];
+    }
     return pl->program->run(h, pl->program, mine, r);
 }
 
@@ -123,13 +145,14 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     const st_norm_problem *p = &k->p;
     char text[1024], more[128];
     int64_t key[ST_KEY_WORDS];
-    strata_operand operands[ST_NORM_OPERANDS];
+    strata_operand operands[NAMES];
     (void)c;
     norm_plan *pl = st_plan_new(sizeof *pl);
     if (!pl) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: out of memory for a plan", pr->who);
     write_text(p, text, sizeof text);
-    for (int o = 0; o < ST_NORM_OPERANDS; o++)
-        if (HAS(p, o) && mentions(text, names[o])) {
+    set_numbers(pl, p);
+    for (int o = 0; o < NAMES; o++)
+        if ((o >= ST_NORM_OPERANDS || HAS(p, o)) && mentions(text, names[o])) {
             operands[pl->n] = (strata_operand){names[o], view(p, o)};
             pl->operand[pl->n++] = o;
         }

@@ -173,7 +173,26 @@ static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
                st_ceil_div(slots, (int64_t)c->group * c->cluster) * c->width > most)
             c->cluster *= 2;
     c->slots = (int)st_min64(st_max64(1, st_ceil_div(slots, (int64_t)c->group * c->cluster)), 1 << 20);
+    /* kernels for any number of slots are worth their compilation where there is much to do */
+    if ((double)c->n * (double)c->lines < 1 << 20) c->slots = power_above(c->slots, 1 << 20);
     return (int64_t)c->slots * c->width <= most;
+}
+
+/* Small problems are all alike, so that a new shape seldom needs a new kernel: single elements, one thread each; short lines in a warp's loop. */
+static bool is_small(const st_pw_cuda *c)
+{
+    return (double)c->n * (double)c->lines <= 16384 && (!c->s->reduces || c->n <= 256);
+}
+
+static void go_small_rows(st_pw_cuda *c)
+{
+    c->way = ST_PW_WAY_ROWS;
+    c->stream = true;
+    c->precise = true;
+    c->cluster = 1;
+    c->threads = LANE_THREADS;
+    c->group = 32;
+    c->slots = 4;
 }
 
 static void go_stream(st_pw_cuda *c)
@@ -199,9 +218,9 @@ static void go_cols(st_pw_cuda *c)
 {
     c->way = ST_PW_WAY_COLS;
     c->precise = true;
-    c->tall = power_above(c->n, 8);
+    c->tall = is_small(c) ? 8 : power_above(c->n, 8);
     c->threads = 32 * c->tall;
-    c->slots = power_above(st_ceil_div(c->n, c->tall), 8);
+    c->slots = is_small(c) ? 4 : power_above(st_ceil_div(c->n, c->tall), 8);
     if (operands_read(c) > 2 && c->slots > 4) c->slots = 4;
 }
 
@@ -238,13 +257,15 @@ void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d,
     classify(c);
     const int64_t edge = INT32_MAX - (1 << 24);
     c->big = c->n > edge || c->lines > edge;
-    c->width = s->mode == ST_PW_COLS ? 1 : slot_width(c);
+    c->width = s->mode == ST_PW_COLS || is_small(c) ? 1 : slot_width(c);
     find_constant(c);
     if (!s->reduces) {
         go_map(c, d);
     } else if (s->mode == ST_PW_COLS) {
         go_cols(c);
         if (split && st_ceil_div(c->lines, 32) < 2 * d->sms && c->n > 4 * c->tall * c->slots) go_split(c, d);
+    } else if (is_small(c)) {
+        go_small_rows(c);
     } else {
         const bool fits = go_rows(c, d);
         const bool few = fits ? c->n > 32768 && c->lines < d->sms / 16 : c->lines < 2 * d->sms;
