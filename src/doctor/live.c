@@ -20,20 +20,22 @@ static int index_of(const char *const *names, int n, const char *name)
     return -1;
 }
 
-/* one line of a child; true when it only says that a step begins (which is then kept) */
-static bool take_line(st_doctor *d, const st_live *live, const char *line, char step[64],
-                      enum st_layer *layer)
+/* One line of a child. A step that begins is kept in `step` and `layer`; *told: it said that something is at fault. */
+static void take_line(st_doctor *d, const st_live *live, const char *line, char step[64],
+                      enum st_layer *layer, bool *told)
 {
     char value[440], state[16];
-    if (!st_json_get(line, "state", state, sizeof state)) return false;
+    if (!st_json_get(line, "state", state, sizeof state)) return;
     st_json_get(line, "layer", value, sizeof value);
     int at = index_of(st_layer_names, ST_LAYER_COUNT, value), s = index_of(st_state_names, 5, state);
     if (at < 0) at = ST_DRIVER;
     if (strcmp(state, "begin") == 0) {
         *layer = (enum st_layer)at;
-        return st_json_get(line, "step", step, 64);
+        st_json_get(line, "step", step, 64);
+        return;
     }
-    if (s < 0 || (s == ST_FINDING_ABSENT && !live->deep)) return false;
+    if (s < 0 || (s == ST_FINDING_ABSENT && !live->deep)) return;
+    *told |= s == ST_FINDING_FAULT;
     char id[32], text[360];
     st_json_get(line, "id", id, sizeof id);
     st_json_get(line, "text", text, sizeof text);
@@ -44,7 +46,6 @@ static bool take_line(st_doctor *d, const st_live *live, const char *line, char 
     st_evidence(f, "%s", value);
     if (st_json_get(line, "fix", value, sizeof value)) st_fix(f, "%s", value);
     if (st_json_get(line, "avoid", value, sizeof value)) st_avoid(f, "%s", value);
-    return false;
 }
 
 /* what a person types to see the child's lines */
@@ -60,12 +61,13 @@ static bool collect(st_doctor *d, const st_live *live, st_child *c, const char *
     char line[2048], step[64] = "the start", how[120];
     enum st_layer layer = ST_DRIVER;
     int before = d->count, r;
+    bool told = false;
     double began = st_seconds();
     while ((r = st_child_line(c, until > 0 ? until : st_seconds() + patience, line, sizeof line)) > 0)
-        take_line(d, live, line, step, &layer);
+        take_line(d, live, line, step, &layer, &told);
     bool ended = st_child_stop(c, how, sizeof how), silent = r < 0, faults = false;
-    /* status 1 means that it reported a fault itself, 2 that it does not know `what` */
-    bool own = strcmp(how, "ended with status 1") == 0;
+    /* status 1: it reported a fault itself; 2: there is nothing to try (no Python, an unknown word) */
+    bool own = (told && strcmp(how, "ended with status 1") == 0) || strcmp(how, "ended with status 2") == 0;
     st_finding *f;
     if (silent && until > 0) {
         f = st_report(d, layer, ST_FINDING_NOTE, "call_slow",

@@ -462,4 +462,6 @@ void st_steps_driver(st_steps *s, bool deep)
     memory_rate(s, a, b);
     link_rate(s, a, b);
     arithmetic_rate(s, a, b);
+    table.event_destroy(a);
+    table.event_destroy(b);
 }

@@ -206,6 +206,11 @@ FN(cuEventCreate, double **e, unsigned flags)
     *e = malloc(sizeof **e);
     return 0;
 }
+FN(cuEventDestroy_v2, void *e)
+{
+    free(e);
+    return 0;
+}
 FN(cuEventRecord, double *e, void *s)
 {
     ANSWER();
