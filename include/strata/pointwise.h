@@ -29,6 +29,8 @@ typedef struct strata_fused_options {
  * otherwise rounded towards zero. NaN and Inf follow IEEE 754; max and min return NaN when an argument is NaN.
  * In-place use (an output that is the same view as an input) is allowed for programs without reductions, and for row
  * programs whose input is read at the position that is written. Other overlap is refused.
+ * On a GPU an operand of one number that is only read may lie in host memory: it is read when the call is made (while a stream is captured, its value is
+ * part of the graph).
  * Errors: STRATA_ERROR_SYNTAX with position and caret, _SHAPE, _TYPE, _ALIAS. */
 STRATA_API strata_status strata_fused(strata_handle *h, const char *program, const strata_operand *operands,
                                       const strata_fused_options *options);
