@@ -186,7 +186,8 @@ static void alpha_zero_references_nothing(void **state)
             test_guard_free(a);
             test_guard_free(b);
         }
-    assert_true(ran >= 9 * 3);
+    /* kernels that can be forced are the CPU's; another device has its choice */
+    assert_true(ran >= 9 * (strcmp(test_device(), "cpu") ? 1 : 3));
     /* not read means that it need not even be readable */
     char *page = test_guard(0, true); /* ends where a page without access begins */
     double c[4] = {1, 2, 3, 4};
