@@ -19,7 +19,6 @@ typedef struct wish {
 static const wish wishes[] = {
     {"128x128x16_s3_simt", F32, F32, 15, true, true, false, false, 0},
     {"64x64x16_s3_simt", F32, F32, 15, true, true, true, true, 0},
-    {"256x128x16_s3_simt", F32, F32, 15, true, false, false, false, 0},
     {"64x32x16_s3_simt", F32, F32, 15, true, false, true, true, 0},
     {"128x64x16_s3_simt", F32, F32, 15, true, false, false, true, 0},
     {"128x128x16_s3_simt", F32, F32, 5, false, false, true, true, 0},
