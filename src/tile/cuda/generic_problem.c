@@ -172,7 +172,8 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
     if (share < alone * 1.25) share = rest ? alone * 1.25 : 0;
     double us = ((double)waves + share) * (double)steps * step + (double)(waves + (rest != 0)) * 1.0 + 3.0;
     const double c = (double)g->M * (double)g->N * (double)g->G;
-    if (splits > 1) us += 2.5 + c * (double)splits * size_of(row->tacc) * 2 / copy;
+    /* the sum: one more launch, loads of 8 parts at a time, their traffic */
+    if (splits > 1) us += 2.5 + (double)splits * 0.06 + c * (double)splits * size_of(row->tacc) * 2 / copy;
     const double least = ((double)g->M * (double)g->K + (double)g->N * (double)g->K) * (double)g->G *
                          size_of(row->ta) / copy * 1.3;
     return us > least + 3 ? us : least + 3;
@@ -241,13 +242,12 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
     }
     double best = total_us(row, g, f, gpu, 1);
     const int64_t item = g->M * g->N * g->G * size_of(row->tacc);
-    for (int64_t s = 2; s <= 64 && s * 4 <= steps && s * item <= (int64_t)256 << 20; s++) {
-        const int64_t each = st_ceil_div(steps, s);
-        if (st_ceil_div(steps, each) != s) continue;
-        const double us = total_us(row, g, f, gpu, s);
+    for (int64_t s = 2; s <= 256 && s * 4 <= steps && s * item <= (int64_t)256 << 20; s += s < 64 ? 1 : 16) {
+        const int64_t each = st_ceil_div(steps, s), parts = st_ceil_div(steps, each);
+        const double us = total_us(row, g, f, gpu, parts);
         if (us < best * 0.97) {
             best = us;
-            f->splits = (int)s;
+            f->splits = (int)parts;
             f->k_split = each * row->bk;
         }
     }
