@@ -236,7 +236,11 @@ INL double st_pow_f64(double x, double y) { return pow(x, y); }
 INL double st_tanh_f64(double x) { return tanh(x); }
 INL double st_erf_f64(double x) { return erf(x); }
 INL double st_erfc_f64(double x) { return erfc(x); }
-INL double st_rsqrt_f64(double x) { return st_div_f64(1.0, st_sqrt_f64(x)); }
+#if defined(__CUDACC__)
+INL double st_rsqrt_f64(double x) { return rsqrt(x); }
+#else
+INL double st_rsqrt_f64(double x) { return 1.0 / sqrt(x); }
+#endif
 INL double st_sigmoid_f64(double x)
 {
     const double e = exp(-fabs(x));
@@ -318,10 +322,24 @@ INL void recip_f32(float b, float *r, float *s)
     *s = k;
 }
 INL float div_row_f32(float a, float r, float s) { return st_mul_f32(st_mul_f32(a, r), s); }
+/* of a number in the middle range, zero, infinity or NaN; without the call that a division is */
+INL double rcp_f64(double x)
+{
+#if defined(__CUDACC__)
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double z = y;
+#    pragma unroll
+    for (int i = 0; i < 3; i++) z = st_fma_f64(z, st_fma_f64(-x, z, 1.0), z);
+    return z - z == 0 ? z : y;
+#else
+    return 1.0 / x;
+#endif
+}
 INL void recip_f64(double b, double *r, double *s)
 {
     const double a = fabs(b), k = a < 0x1p-900 ? 0x1p600 : a > 0x1p900 ? 0x1p-600 : 1.0;
-    *r = st_div_f64(1.0, b * k);
+    *r = rcp_f64(b * k);
     *s = k;
 }
 INL double div_row_f64(double a, double r, double s) { return st_mul_f64(st_mul_f64(a, r), s); }

@@ -69,9 +69,11 @@ static void compile(const char *title, st_pw_cuda *c, const char *arch)
         }
     } else {
         compiled++;
-        if (im.spill_stores && st_pw_cuda_relax(c)) {
+        /* f64 divisions and logarithms are calls, around which a few registers are saved */
+        const bool spills = im.spill_stores > (c->s->f64 ? 64 : 0);
+        if (spills && st_pw_cuda_relax(c)) {
             compile(title, c, arch);
-        } else if (im.spill_stores || im.spill_loads || (im.log && strstr(im.log, "warning")))
+        } else if (spills || (im.log && strstr(im.log, "warning")))
             fail_msg("%s for %s: %d bytes of spills, %d registers\n%s", title, arch, im.spill_stores,
                      im.registers, im.log);
         if (getenv("STRATA_TEST_VERBOSE"))
@@ -190,6 +192,14 @@ static void documented(void **state)
     BOTH(ROWS, "y = exp(x - max(x)); y = y / sum(y)", 0, {"x", x}, {"y", x});
     BOTH(ROWS, "t = x - max(x); y = t - log(sum(exp(t)))", 0, {"x", y}, {"y", y});
     BOTH(ROWS, "y = x * rsqrt(mean(x * x) + 1e-6) * w[n]", 0, {"x", x}, {"y", x}, {"w", w});
+    for (int64_t n = 96; n < 70000; n = n * 3 + 8) { /* every kind of row kernel */
+        const strata_tensor d = T(F64, 8192, n), f = T(F32, 8192, n), v = T(F64, n), dl = T(F64, 8192, 1);
+        BOTH(ROWS, "e = exp(x - max(x)); y = e * (1 / sum(e))", 0, {"x", d}, {"y", d});
+        BOTH(ROWS, "dx = y * (dy - sum(dy * y))", 0, {"y", d}, {"dy", d}, {"dx", d});
+        BOTH(ROWS, "y = (x - mean(x)) * rsqrt(var(x) + 1e-5) * w[n]; l = log(sum(exp(x)))", 0, {"x", d},
+             {"y", d}, {"w", v}, {"l", dl});
+        BOTH(ROWS, "dx = dx + y * (dy - sum(dy * y))", 0, {"y", f}, {"dy", f}, {"dx", f});
+    }
     BOTH(MAP, "y = gelu(x)", 0, {"x", x}, {"y", x});
     BOTH(MAP, "y = a * x + b * y", 0, {"x", y}, {"y", y}, {"a", strata_point(memory, STRATA_F32)},
          {"b", strata_point(memory, STRATA_F64)});
