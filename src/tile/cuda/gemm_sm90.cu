@@ -92,7 +92,8 @@
 #define WARP_C 2048 /* EST: 16 rows of 128 bytes a warp */
 #define C_BYTES (EST ? NCONS * 4 * WARP_C : CB * BOX_BYTES)
 #define ARRIVALS ((PP ? 1 : NCONS) * PEERS)
-#define AHEAD (MT * BN > 256 ? 1 + EPI : EST && CS < 4 ? 4 : 2) /* places of a step whose reads are in flight at a time */
+/* places of a step (see apply) whose reads are in flight at a time */
+#define AHEAD (MT * BN > 256 ? 1 + EPI : EPI || (EST && CS < 4) ? 4 : 2)
 #define THREADS (NCONS * 128 + 128)
 
 #if PP && (NCONS != 2 || !WAIT || !EST || SPLIT)
@@ -211,46 +212,52 @@ INL val_t sum_of(u32 w) { return (double)(i32)w; }
 #    else
 INL val_t sum_of(u32 w) { return f32_of_bits(w); }
 #    endif
-/* alpha, beta and the epilogue on four neighbours: place e (row e/8, columns from 4 (e%8)) of a step */
-INL void apply(u32 buf, const gemm_args &p EPI_FORMAL, int r0, int c0, int e, int g, lanes<TC, 4> &o)
+/* alpha, beta and the epilogue on four neighbours: place e (row e/8, columns from 4 (e%8)) of a step. INSIDE: all of them are elements of C; without a
+ * branch among them, the reads of several places are in flight together. */
+template <bool INSIDE> INL void old_values(const gemm_args &p, int r0, int c0, int e, int g, lanes<TC, 4> &o)
 {
-    const int r = e >> 3, row = r0 + r, col = c0 + (e & 7) * 4;
-    if (row >= p.m || col >= p.n) return;
-    const uint4 x = lds16(buf + r * 128 + (((e & 7) ^ (r & 7)) << 4));
+    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
+    if (!INSIDE && row >= p.m) return;
+    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
+    if (INSIDE && p.vec)
+        o = *(const lanes<TC, 4> *)at;
+    else
+#    pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (INSIDE || col + j < p.n) o.e[j] = at[j];
+}
+template <bool INSIDE>
+INL void apply(uint4 x, const gemm_args &p EPI_FORMAL, int r0, int c0, int e, int g, lanes<TC, 4> &o)
+{
+    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
+    if (!INSIDE && (row >= p.m || col >= p.n)) return;
     const u32 w[4] = {x.x, x.y, x.z, x.w};
     const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
-    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
-    if (beta != 0) {
-        if (p.vec && col + 4 <= p.n)
-            o = *(const lanes<TC, 4> *)at;
-        else
-#    pragma unroll
-            for (int j = 0; j < 4; j++)
-                if (col + j < p.n) o.e[j] = at[j];
-    }
 #    pragma unroll
     for (int j = 0; j < 4; j++)
-        if (col + j < p.n) {
+        if (INSIDE || col + j < p.n) {
             val_t v = alpha * sum_of(w[j]);
-            if (beta != 0) v += beta * value(o.e[j]);
+            const val_t both = v + beta * value(o.e[j]);
+            v = beta != 0 ? both : v;
 #    if EPI
             v = (val_t)st_epilogue(epi, v, row, col + j, p.g0 + g);
 #    endif
             o.e[j] = from<TC>(v);
         }
 }
-INL void put(const gemm_args &p, int r0, int c0, int e, int g, const lanes<TC, 4> &o)
+template <bool INSIDE> INL void put(const gemm_args &p, int r0, int c0, int e, int g, const lanes<TC, 4> &o)
 {
     const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
     TC *const at = p.c + g * p.cg + row * p.ldc + col;
-    if (row >= p.m) return;
-    if (p.vec && col + 4 <= p.n)
+    if (!INSIDE && row >= p.m) return;
+    if (INSIDE && p.vec)
         *(lanes<TC, 4> *)at = o;
     else
 #    pragma unroll
         for (int j = 0; j < 4; j++)
-            if (col + j < p.n) at[j] = o.e[j];
+            if (INSIDE || col + j < p.n) at[j] = o.e[j];
 }
+INL uint4 place(u32 buf, int e) { return lds16(buf + (e >> 3) * 128 + (((e & 7) ^ (e >> 3 & 7)) << 4)); }
 #endif
 
 INL void store_bits(TC *at, u32 v)
@@ -529,14 +536,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     __syncwarp();
                     const int r0 = m0 + (wrow + step / (BN / 32)) * 64 + warp * 16,
                               c0 = n0 + step % (BN / 32) * 32;
+                    if ((EPI || MT * BN <= 256) && r0 + 16 <= p.m && c0 + 32 <= p.n) {
+                        /* all reads of the places, then all writes */
 #    pragma unroll 1
-                    for (int v = 0; v < 4; v += AHEAD) { /* all reads of the places, then all writes */
-                        lanes<TC, 4> o[AHEAD];
+                        for (int v = 0; v < 4; v += AHEAD) {
+                            uint4 x[AHEAD];
+                            lanes<TC, 4> o[AHEAD] = {};
 #    pragma unroll
-                        for (int u = 0; u < AHEAD; u++)
-                            apply(buf, p EPI_ARG, r0, c0, (v + u) * 32 + lane, z, o[u]);
+                            for (int u = 0; u < AHEAD; u++) x[u] = place(buf, (v + u) * 32 + lane);
+                            if (p.beta != 0)
 #    pragma unroll
-                        for (int u = 0; u < AHEAD; u++) put(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
+                                for (int u = 0; u < AHEAD; u++)
+                                    old_values<true>(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
+#    pragma unroll
+                            for (int u = 0; u < AHEAD; u++)
+                                apply<true>(x[u], p EPI_ARG, r0, c0, (v + u) * 32 + lane, z, o[u]);
+#    pragma unroll
+                            for (int u = 0; u < AHEAD; u++)
+                                put<true>(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
+                        }
+                    } else {
+#    pragma unroll 1
+                        for (int v = 0; v < 4; v++) {
+                            const int e = v * 32 + lane;
+                            lanes<TC, 4> o = {};
+                            if (p.beta != 0) old_values<false>(p, r0, c0, e, z, o);
+                            apply<false>(place(buf, e), p EPI_ARG, r0, c0, e, z, o);
+                            put<false>(p, r0, c0, e, z, o);
+                        }
                     }
                     __syncwarp();
                 }
