@@ -2,8 +2,8 @@
 /* gemm_lds.cu - products on the tensor cores whose fragments are read word by word: f64 (exact), and f32 rounded to tf32 (opt-in).
  *
  * Shared memory keeps each side as it lies in global memory: [row][k] with a pitch of BK + 4, or [k][row] with a pitch of BM + 4 doubles or BM + 8 floats; by both a warp's 8 rows x 4 k of
- * a fragment fall into different banks, so nothing is transposed. The compiler fetches
- * fragments as far ahead of their use as registers allow. DEEP: k of an instruction, 8 or (f64 from sm_90 on) 16. */
+ * a fragment fall into different banks, so nothing is transposed. Fragments are fetched one instruction ahead, also across the barrier between stages
+ * (16 % of the rate on an H200). DEEP: k of an instruction, 8 or (f64 from sm_90 on) 16; BK is an even number of them. */
 #ifndef BM
 #    define BM 128
 #    define BN 128
@@ -109,10 +109,12 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
         }
         copy_commit();
     }
+    copy_wait<STAGES - 2>();
+    __syncthreads();
+    fragment x[2];
     u32 read = 0, write = STAGES - 1;
+    if (blocks) x[0].load(shared, 0, row + lane / 4, col + lane / 4);
     for (u32 block = 0; block < blocks; block++) {
-        copy_wait<STAGES - 2>();
-        __syncthreads();
         const u32 next = block + STAGES - 1;
         if (next < blocks) {
             a.start(p, to + write * STAGE, t.k0 + next * BK, t.k1);
@@ -123,13 +125,17 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
         read = read + 1 == STAGES ? 0 : read + 1;
         write = write + 1 == STAGES ? 0 : write + 1;
 #pragma unroll
-        for (int k = 0; k < BK; k += DEEP) {
-            fragment x;
-            x.load(stage, k, row + lane / 4, col + lane / 4);
+        for (int k = 0; k < BK / DEEP; k++) {
+            if (k == BK / DEEP - 1) {
+                copy_wait<STAGES - 2>();
+                __syncthreads();
+                x[(k + 1) % 2].load(shared + read * STAGE, 0, row + lane / 4, col + lane / 4);
+            } else
+                x[(k + 1) % 2].load(stage, (k + 1) * DEEP, row + lane / 4, col + lane / 4);
 #pragma unroll
             for (int i = 0; i < FM; i++)
 #pragma unroll
-                for (int j = 0; j < FN; j++) op::add(acc[i][j], x.a[i], x.b[j]);
+                for (int j = 0; j < FN; j++) op::add(acc[i][j], x[k % 2].a[i], x[k % 2].b[j]);
         }
     }
     st_store<TA> c;

@@ -46,8 +46,8 @@ struct st_params {
     double alpha, beta;
     st_epi epi;
 };
-/* blocks a multiprocessor: coordinates of a window need the registers of one */
-#define ST_BLOCKS (WIN && MINB > 1 ? MINB - 1 : MINB)
+/* blocks a multiprocessor: coordinates of a window, or several axes of k, need the registers of one */
+#define ST_BLOCKS ((WIN || KAX > 1) && MINB > 1 ? MINB - 1 : MINB)
 #if defined(__CUDACC__)
 
 /* quotient of i < 2^31 by the axis' length */

@@ -105,6 +105,13 @@ static const int *vectors(const st_grow *row, bool along_rows)
     }
 }
 
+/* Has the kernel registers to gather what cannot be copied? */
+static bool gathers(const st_grow *row)
+{
+    const int sums = row->bm * row->bn / (row->warps_m * row->warps_n * 32);
+    return sums <= 64 && (size_of(row->ta) == 2 || sums <= 32);
+}
+
 /* ---- configuration ---------------------------------------------------------------------------------------------------------- */
 
 static bool fits_int(const st_gproblem *g, char *why, size_t n)
@@ -129,7 +136,7 @@ static double rate(const st_grow *row, int cc)
 {
     const bool big = cc / 10 == 8 ? cc == 80 : cc / 10 == 9 || cc / 10 == 10;
     if (row->kind == ST_G_SIMT)
-        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8 : (cc == 80 ? 64 : 128) * 0.78;
+        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8 : (cc == 80 ? 64 : 128) * 0.7;
     if (row->kind == ST_G_LDS && row->ta == STRATA_F64) return big ? (cc >= 90 ? 128 : 64) * 0.85 : 1.9;
     const double half = cc == 80 ? 1024 : cc == 90 ? 2048 * 0.6 : cc / 10 == 10 ? 1024 : 512;
     if (row->kind == ST_G_LDS) return half / 2 * 0.7;
@@ -139,7 +146,7 @@ static double rate(const st_grow *row, int cc)
 /* Blocks that a multiprocessor holds: as ST_BLOCKS of generic.cuh. */
 static int blocks_of(const st_grow *row, const st_gproblem *g)
 {
-    return g->window && row->blocks_sm > 1 ? row->blocks_sm - 1 : row->blocks_sm;
+    return (g->window || g->c.k.count > 1) && row->blocks_sm > 1 ? row->blocks_sm - 1 : row->blocks_sm;
 }
 
 /* Microseconds of one k step of one block when its multiprocessor is full, and of what a block does once. */
@@ -151,7 +158,8 @@ static double step_us(const st_grow *row, const st_gproblem *g, const st_gconfig
     const double copies[2] = {(double)row->bm * row->bk / f->vec[0], (double)row->bn * row->bk / f->vec[1]};
     clocks += (copies[0] + copies[1]) *
               (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) * blocks_of(row, g);
-    return clocks / clock;
+    /* what a window's coordinates cost, measured */
+    return clocks / clock * (g->window ? 1.5 : 1);
 }
 
 static int64_t tiles(const st_grow *row, const st_gproblem *g)
@@ -170,7 +178,10 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
     /* a last wave that leaves multiprocessors with fewer blocks than they hold runs faster, at least as long as one block alone */
     double share = (double)rest / (double)slots, alone = 1.0 / blocks_of(row, g);
     if (share < alone * 1.25) share = rest ? alone * 1.25 : 0;
-    double us = ((double)waves + share) * (double)steps * step + (double)(waves + (rest != 0)) * 1.0 + 3.0;
+    double last = share * step;
+    if (rest && last < 0.55)
+        last = 0.55; /* a block that is alone waits for its barriers and copies: measured, of any tile */
+    double us = ((double)waves * step + last) * (double)steps + (double)(waves + (rest != 0)) * 1.0 + 3.0;
     const double c = (double)g->M * (double)g->N * (double)g->G;
     /* the sum: one more launch, loads of 8 parts at a time, their traffic */
     if (splits > 1) us += 2.5 + (double)splits * 0.06 + c * (double)splits * size_of(row->tacc) * 2 / copy;
@@ -212,7 +223,7 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         side(g, s, types[s], vectors(row, false), f);
         side(g, s, types[s], vectors(row, f->layout[s]), f);
     }
-    if (row->kind == ST_G_MMA && row->bm * row->bn > 128 * 128 &&
+    if (row->kind == ST_G_MMA && !gathers(row) &&
         (f->vec[0] * size_of(row->ta) < 4 || f->vec[1] * size_of(row->tb) < 4)) {
         snprintf(why, n, "has no registers left to gather elements that are not aligned to 4 bytes");
         return false;
@@ -270,12 +281,12 @@ const st_grow *st_generic_unaligned(const st_grow *row, st_gconfig *f)
 {
     f->vec[0] = f->vec[1] = 1;
     if (f->splits == 1) f->cv = 1;
-    if (row->kind != ST_G_MMA || row->bm * row->bn <= 128 * 128) return row;
+    if (row->kind != ST_G_MMA || gathers(row)) return row;
     int count;
     const st_grow *rows = st_generic_rows(&count), *best = row;
     for (int i = 0; i < count; i++)
         if (rows[i].kind == row->kind && rows[i].ta == row->ta && rows[i].tb == row->tb &&
-            rows[i].bk == row->bk && rows[i].bm * rows[i].bn <= 128 * 128)
+            row->bk % rows[i].bk == 0 && gathers(&rows[i]))
             best = &rows[i];
     return best;
 }

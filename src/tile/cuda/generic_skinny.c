@@ -10,6 +10,13 @@ static bool refuse(char *why, size_t n, const char *rule)
     return false;
 }
 
+/* Bytes that all warps have in flight (4 KiB each, 2 with 8-byte loads), of the 3.5 MB that memory wants (rate times latency, H200). */
+static double share(const st_grow *row, const st_gconfig *f, int64_t blocks)
+{
+    const double warp = row->kind == ST_G_SKINNY_N && f->width == 2 ? 1024 : 4096;
+    return (double)blocks * f->warps * warp / 3.5e6;
+}
+
 bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool split,
                          st_gconfig *f, char *why, size_t n)
 {
@@ -41,12 +48,11 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
     f->cv = 1;
     f->rows_x = f32 ? 1 : 8;
     while (f->rows_x < few) f->rows_x *= 2;
-    const int64_t half = 2 * (int64_t)gpu->sms;
-    f->warps = along_k || f32 ? 8 : 16;
+    f->warps = along_k || few > 8 ? 8 : 16;
     if (along_k) {
         /* much of X does not stay in L1: then more rows of W share what is read of it, while there are blocks enough; else longer runs of each row */
         f->width = f32 ? 4 : few > 8 && st_ceil_div(many, 64) * g->G >= gpu->sms ? 2 : 1;
-        f->unroll = f32 ? (few > 4 ? 1 : 2) : f->width == 1 ? 4 : 2;
+        f->unroll = f32 ? (few > 4 ? 1 : 2) : f->width > 1 ? 2 : few > 8 || es == 1 ? 4 : 8;
         if (row->bm) f->width = row->bm, f->unroll = row->bn;
         const int rows = f32 ? f->width : 16 * f->width;
         f->warps_k = 8;
@@ -55,7 +61,7 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
             f->warps_k /= 2;
         f->block = rows * 8 / f->warps_k;
     } else {
-        f->width = f32 ? (few > 8 ? 2 : 4) : 8;
+        f->width = f32 ? (few > 8 ? 2 : 4) : few > 8 ? 8 : 16;
         if (row->bm) f->width = row->bm, f->warps = row->bn;
         f->warps_k = f->warps;
         f->block = f32 ? 32 * f->width : 8 * f->width;
@@ -68,8 +74,8 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
     f->k_split = st_max64(g->K, 1);
     if (blocks >= (int64_t)1 << 31) return refuse(why, n, "has more than 2^31 tiles");
     if (!split) return true;
-    int64_t s = st_min64(st_ceil_div(half, blocks), g->K / (unit * 4));
-    if (blocks * 4 > half * 3 || s < 2)
+    int64_t s = st_min64((int64_t)(1 / share(row, f, blocks) + 0.9), g->K / (unit * 4));
+    if (share(row, f, blocks) > 0.8 || s < 2)
         return refuse(why, n, "has blocks enough, or k is short: a split would not pay");
     f->k_split = st_ceil_div(st_ceil_div(g->K, s), unit) * unit;
     f->splits = (int)st_ceil_div(g->K, f->k_split);
@@ -81,9 +87,9 @@ double st_skinny_us(const st_grow *row, const st_gproblem *g, const st_gconfig *
     const double es = (double)strata_type_bits((strata_type)row->ta) / 8,
                  copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 1e6;
     const double many = (double)(f->x_is_a ? g->N : g->M) * (double)g->G, bytes = many * (double)g->K * es;
-    const double blocks = many / f->block * f->splits, share = blocks / (2.0 * gpu->sms);
-    /* fewer blocks than two a multiprocessor draw less than memory gives; single elements cost eight times as many instructions */
-    double us = bytes / (copy * 0.85) / (share < 1 ? share : 1);
+    const double flight = share(row, f, (int64_t)(many / f->block + 1) * f->splits);
+    /* fewer bytes in flight draw less than memory gives; single elements cost eight times as many instructions */
+    double us = bytes / (copy * 0.87) / (flight < 1 ? flight : 1);
     if (f->vec[0] == 1 || f->vec[1] == 1) us *= 4;
     return us + 3 + (f->splits > 1 ? 2.5 : 0);
 }

@@ -86,7 +86,7 @@ template <int N, int D> INL void halve(float *acc, u32 &first)
 #    else
 #        define MANY 16
 #    endif
-enum { ROWS_W = FW, STEPS = AHEAD, BLOCKS = VW && VX && ROWS_X <= MANY ? 2 : 1 }; /* rows of a warp; blocks a multiprocessor */
+enum { ROWS_W = FW, STEPS = AHEAD, BLOCKS = VW && VX && (ROWS_X <= 8 || (ROWS_X <= MANY && WK == 1)) ? 2 : 1 }; /* rows of a warp; blocks a multiprocessor */
 typedef float sum_type;
 #else
 enum { ROWS_W = 16 * FW, BLOCKS = ROWS_X > 8 ? 1 : 2 };

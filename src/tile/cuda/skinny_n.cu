@@ -40,7 +40,7 @@ struct st_sides {
 };
 
 #if defined(SKINNY_F32)
-enum { BW = 32 * VN, DEPTH = 4, U = 2, SUMS = ROWS_X * VN, AT_ONCE = ROWS_X < 4 ? ROWS_X : 4 };
+enum { BW = 32 * VN, DEPTH = 4, U = ROWS_X > 4 ? 1 : 2, SUMS = ROWS_X * VN, AT_ONCE = ROWS_X < 4 ? ROWS_X : 4 };
 typedef float sum_type;
 /* U times four k; WIDE: they and the lane's rows all exist and are aligned */
 template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)[VN])
@@ -76,6 +76,7 @@ template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)
 #    pragma unroll
                 for (int j = 0; j < VN; j++) acc[x][j] = fma(w[u * 4 + i][j], v[i], acc[x][j]);
         }
+        if (x % 4 == 3) asm volatile("" ::: "memory"); /* not all loads of X ahead of all products: registers */
     }
 }
 #else
