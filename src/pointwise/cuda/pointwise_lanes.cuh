@@ -18,6 +18,20 @@ template <class R, class T> INL R scalar(const T *p, i64 value)
 
 /* how memory is read and written: as usual; not to be kept in the caches; constant while the kernel runs */
 enum hint { USUAL, STREAMED, CONSTANT };
+/* weights of every line: the last to leave the first-level cache, through which whole lines pass */
+INL uint4 constant16(const uint4 *p)
+{
+#if defined(__CUDACC__)
+    uint4 v;
+    asm("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p));
+    return v;
+#else
+    return *p;
+#endif
+}
+
 /* BYTES of memory as words; aligned to BYTES or 16 */
 template <int BYTES, hint HINT> struct words {
     u32 q[(BYTES + 3) / 4];
@@ -28,7 +42,7 @@ template <int BYTES, hint HINT> struct words {
 #pragma unroll
             for (int i = 0; i < BYTES / 16; i++) {
                 const uint4 *from = (const uint4 *)p + i;
-                const uint4 v = HINT == STREAMED ? __ldcs(from) : HINT == CONSTANT ? __ldg(from) : *from;
+                const uint4 v = HINT == STREAMED ? __ldcs(from) : HINT == CONSTANT ? constant16(from) : *from;
                 q[4 * i] = v.x, q[4 * i + 1] = v.y, q[4 * i + 2] = v.z, q[4 * i + 3] = v.w;
             }
         } else if constexpr (BYTES == 8) {

@@ -163,7 +163,11 @@ static int elements_held(const st_pw_cuda *c)
 static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
 {
     const int64_t slots = st_ceil_div(c->n, c->width);
-    const int most = elements_held(c), largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
+    /* a kept value takes four bytes beside the line's own: then blocks of long lines hold less a thread, so that several fit an SM */
+    st_cuda_program trial = c->p;
+    int most = elements_held(c);
+    if (!c->s->f64 && c->n > 8192 && most > 32 && st_expr_cuda_keep(&trial)) most = 32;
+    const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
     c->way = ST_PW_WAY_ROWS;
     c->group = power_above(slots, 32);
     while (c->group < largest && st_ceil_div(slots, c->group) * c->width > most) c->group *= 2;
