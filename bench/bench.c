@@ -120,6 +120,7 @@ static int run(bench *b, const words *w, int kind, const char **shapes, int n)
         return cli_failed("bench", NULL);
     if (b->o.threads == 0) b->o.threads = b->device.threads;
     if (strata_set_threads(b->h, b->o.threads)) return cli_failed("bench", b->h);
+    if (strata_create(&b->cpu, "cpu") || strata_set_threads(b->cpu, 1)) return cli_failed("bench", b->cpu);
     /* only oneDNN has the other operators; a library given under a name of one's own is opened in any case */
     const char *only = w->peers ? w->peers : kind == 0 ? NULL : "onednn";
     if (!peers_open(&b->peers, w->given, w->given_count, only)) return CLI_USAGE;
@@ -141,6 +142,7 @@ static int run(bench *b, const words *w, int kind, const char **shapes, int n)
         code = CLI_FAILED;
     }
     bench_probe_end();
+    strata_destroy(b->cpu);
     return code;
 }
 

@@ -169,7 +169,7 @@ typedef struct bench_options {
 
 typedef struct bench {
     bench_options o;
-    strata_handle *h, *cpu; /* cpu: for references on a GPU's bench */
+    strata_handle *h, *cpu; /* cpu: for references on a GPU's bench, and for one thread beside several */
     strata_device_info device;
     peers peers;
     bench_case *rows;

@@ -209,6 +209,9 @@ static void add_ours(bench *b, product *p, bench_case *c)
     } else {
         drop_call(q);
     }
+    /* The same on one thread: what the others add. */
+    if (b->o.threads > 1)
+        case_add(c, "one-thread", CLASS_REFERENCE, run_strata, new_call(p, NULL, b->cpu), drop_call);
     /* The kernel alone on prepared panels, one thread: what the loops around it may lose. */
     double gflops = 0;
     if (b->o.threads == 1 && p->s.m * p->s.n * p->s.k >= 128 * 128 * 128 &&
@@ -374,6 +377,7 @@ static void columns(bench *b, const shape *s, int count)
     report_column(b, "strata", NULL);
     if (b->o.plan) report_column(b, "strata", "plan");
     if (large && b->o.threads == 1) report_column(b, "bare", NULL);
+    if (b->o.threads > 1) report_column(b, "one-thread", NULL);
     for (int i = 0; i < b->peers.n; i++) {
         const peer *e = &b->peers.p[i];
         if (e->kind == PEER_DNNL && b->o.f64) continue;
