@@ -138,7 +138,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     p->us = predicted(&p->c);
     strata_device_info info;
     p->workers = st_threads(h);
-    if (strata_get_device_info("cpu", &info) == STRATA_OK && info.threads > p->workers)
+    if (h->threads != 1 && strata_get_device_info("cpu", &info) == STRATA_OK && info.threads > p->workers)
         p->workers = info.threads;
     p->local = st_win_epilogue_scratch(p);
     head->base.workspace = p->local * (size_t)p->workers;

@@ -505,7 +505,7 @@ strata_status st_win_make(strata_handle *h, const st_problem *problem, const st_
     p->G = st_axes_len(&p->c.batch);
     strata_device_info info;
     p->workers = st_threads(h);
-    if (strata_get_device_info("cpu", &info) == STRATA_OK && info.threads > p->workers)
+    if (h->threads != 1 && strata_get_device_info("cpu", &info) == STRATA_OK && info.threads > p->workers)
         p->workers = info.threads;
     p->us = form_cost[form](&p->c, p->kernel, st_contract_peak(h->cpu, (int)p->c.ta)).us;
     if (form == ST_WIN_DIRECT) {
