@@ -48,7 +48,7 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
     f->cv = 1;
     f->rows_x = f32 ? 1 : 8;
     while (f->rows_x < few) f->rows_x *= 2;
-    f->warps = along_k || few > 8 ? 8 : 16;
+    f->warps = along_k || !f32 || few > 8 ? 8 : 16;
     if (along_k) {
         /* much of X does not stay in L1: then more rows of W share what is read of it, while there are blocks enough; else longer runs of each row */
         f->width = f32 ? 4 : few > 8 && st_ceil_div(many, 64) * g->G >= gpu->sms ? 2 : 1;
@@ -61,7 +61,7 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
             f->warps_k /= 2;
         f->block = rows * 8 / f->warps_k;
     } else {
-        f->width = f32 ? (few > 8 ? 2 : 4) : few > 8 ? 8 : 16;
+        f->width = f32 ? (few > 8 ? 2 : 4) : 8;
         if (row->bm) f->width = row->bm, f->warps = row->bn;
         f->warps_k = f->warps;
         f->block = f32 ? 32 * f->width : 8 * f->width;
