@@ -27,13 +27,14 @@ struct strata_handle {
     size_t held;     /* bytes the handle holds from its allocator */
     int outstanding; /* strata_alloc'ed blocks from a caller's allocator */
     strata_stream *stream;
-    struct {                        /* of a handle on a GPU */
-        int entered;                /* calls that have its context current */
-        bool pushed;                /* of them the outermost found another one */
-        bool ordered;               /* `last` holds the workspace's last use in another stream */
-        struct CUevent_st *last;    /* recorded where the stream was left */
-        uint64_t last_serial;       /* of that stream */
-        void *node_workspace;       /* workspace of one run inside a graph that the caller captures */
+    struct {                     /* of a handle on a GPU */
+        int entered;             /* calls that have its context current */
+        bool pushed;             /* of them the outermost found another one */
+        bool ordered;            /* `last` holds the workspace's last use in another stream */
+        struct CUevent_st *last; /* recorded where the stream was left */
+        uint64_t last_serial;    /* of that stream */
+        void *node_workspace;    /* workspace of one run inside a graph that the caller captures */
+        size_t node_bytes;
         struct strata_graph *graph; /* being captured by strata_graph_begin */
         struct {
             char *lo, *hi;

@@ -116,12 +116,13 @@ static strata_status on_device(strata_handle *h, st_walk w, char *d, const char 
     for (int64_t i = 0; value && i < 16; i++) ((char *)q.value)[i] = ((const char *)value)[i % whole];
     int64_t count = elements(&w), blocks;
     if (tiles) {
-        blocks = st_ceil_div(w.len[w.n - 1], 32) * st_ceil_div(w.len[w.n - 2], 32);
+        const int64_t tile = size <= 4 ? 64 : 32;
+        blocks = st_ceil_div(w.len[w.n - 1], tile) * st_ceil_div(w.len[w.n - 2], tile);
         count /= w.len[w.n - 1] * w.len[w.n - 2]; /* the other dims */
         if (blocks > INT32_MAX)
             return st_fail(&h->err, STRATA_ERROR_OVERFLOW, "a copy has more than 2^31 tiles");
     } else {
-        blocks = st_min64(st_ceil_div(count, THREADS), (int64_t)h->gpu->sms * 32);
+        blocks = st_min64(st_ceil_div(count, 4 * THREADS), (int64_t)h->gpu->sms * 16);
     }
     void *args[] = {&d, &s, &q, &count};
     st_gpu_launch l = {.kernel = k,

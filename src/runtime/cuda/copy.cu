@@ -51,28 +51,46 @@ template <typename T> __device__ __forceinline__ void offsets(const walk &w, T i
     }
 }
 
+// Four elements a thread in flight: one is not enough to keep the memory busy.
 extern "C" __global__ void __launch_bounds__(256) st_copy(char *dst, const char *src, const walk w, i64 count)
 {
-    const i64 step = (i64)gridDim.x * 256;
     const elem value = value_of(w.value);
-    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < count; i += step) {
-        i64 d, s;
-        if (count < (1ll << 31))
-            offsets<unsigned>(w, (unsigned)i, d, s);
-        else
-            offsets<u64>(w, (u64)i, d, s);
-        *(elem *)(dst + d) = w.fill ? value : *(const elem *)(src + s);
+    for (i64 first = (i64)blockIdx.x * 1024 + threadIdx.x; first < count; first += (i64)gridDim.x * 1024) {
+        i64 d[4], s[4];
+        elem v[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const i64 i = first + u * 256 < count ? first + u * 256 : first;
+            if (count < (1ll << 31))
+                offsets<unsigned>(w, (unsigned)i, d[u], s[u]);
+            else
+                offsets<u64>(w, (u64)i, d[u], s[u]);
+            v[u] = value;
+        }
+        if (!w.fill) {
+#pragma unroll
+            for (int u = 0; u < 4; u++) v[u] = *(const elem *)(src + s[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < 4; u++)
+            if (first + u * 256 < count) *(elem *)(dst + d[u]) = v[u];
     }
 }
-
 #else
-// Tiles of 32 x 32 through shared memory: dim n-1 is dense in the output, dim n-2 in the input (the host puts it there). blockIdx.x: tiles;
-// blockIdx.y and on: the other dims.
+// Tiles through shared memory: dim n-1 is dense in the output, dim n-2 in the input (the host puts it there). blockIdx.x: tiles;
+// blockIdx.y and on: the other dims. A tile's loads are all in flight before the first is stored.
+#if ESIZE <= 4
+#define TILE 64
+#else
+#define TILE 32
+#endif
 extern "C" __global__ void __launch_bounds__(256) st_transpose(char *dst, const char *src, const walk w, i64 others)
 {
-    __shared__ elem tile[32][33];
-    const int x = threadIdx.x & 31, y = threadIdx.x >> 5, a = w.n - 1, b = w.n - 2;
-    const i64 tiles = (w.len[a] + 31) / 32, ta = (i64)blockIdx.x % tiles * 32, tb = (i64)blockIdx.x / tiles * 32;
+    __shared__ elem tile[TILE][TILE + 1];
+    constexpr int STEP = 256 / TILE, EACH = TILE / STEP;
+    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE, a = w.n - 1, b = w.n - 2;
+    const i64 tiles = (w.len[a] + TILE - 1) / TILE, ta = (i64)blockIdx.x % tiles * TILE,
+              tb = (i64)blockIdx.x / tiles * TILE;
     for (i64 o = blockIdx.y; o < others; o += gridDim.y) {
         i64 d = 0, s = 0, i = o;
         for (int k = b - 1; k >= 0; k--) {
@@ -81,13 +99,18 @@ extern "C" __global__ void __launch_bounds__(256) st_transpose(char *dst, const 
             s += r * w.s[k];
             i = q;
         }
-        for (int j = y; j < 32; j += 8)
-            if (ta + j < w.len[a] && tb + x < w.len[b])
-                tile[j][x] = *(const elem *)(src + s + (ta + j) * w.s[a] + (tb + x) * w.s[b]);
+        elem v[EACH];
+        const char *from = src + s + (ta + y) * w.s[a] + (tb + x) * w.s[b];
+#pragma unroll
+        for (int j = 0; j < EACH; j++)
+            if (ta + y + j * STEP < w.len[a] && tb + x < w.len[b]) v[j] = *(const elem *)(from + j * STEP * w.s[a]);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) tile[y + j * STEP][x] = v[j];
         __syncthreads();
-        for (int j = y; j < 32; j += 8)
-            if (ta + x < w.len[a] && tb + j < w.len[b])
-                *(elem *)(dst + d + (ta + x) * w.d[a] + (tb + j) * w.d[b]) = tile[x][j];
+        char *to = dst + d + (ta + x) * w.d[a] + (tb + y) * w.d[b];
+#pragma unroll
+        for (int j = 0; j < EACH; j++)
+            if (ta + x < w.len[a] && tb + y + j * STEP < w.len[b]) *(elem *)(to + j * STEP * w.d[b]) = tile[x][y + j * STEP];
         __syncthreads();
     }
 }

@@ -38,6 +38,20 @@ void st_cuda_launches(const strata_stream *s, char *text, size_t n)
     }
 }
 
+static unsigned at_least_1(unsigned x) { return x ? x : 1; }
+
+/* With 1 for every dim that the engine left 0. */
+static st_gpu_launch whole(const st_gpu_launch *l)
+{
+    st_gpu_launch w = *l;
+    for (int d = 0; d < 3; d++) {
+        w.grid[d] = at_least_1(l->grid[d]);
+        w.block[d] = at_least_1(l->block[d]);
+        w.cluster[d] = at_least_1(l->cluster[d]);
+    }
+    return w;
+}
+
 /* Two handles in two threads may share a stream, so the ring is written with relaxed atomics; an entry may then mix two launches. */
 static void remember(strata_stream *s, const st_gpu_launch *l)
 {
@@ -48,11 +62,7 @@ static void remember(strata_stream *s, const st_gpu_launch *l)
     atomic_store_explicit(&r->block, l->block[0] * l->block[1] * l->block[2], memory_order_relaxed);
 }
 
-static unsigned at_least_1(unsigned x) { return x ? x : 1; }
-static unsigned cluster_size(const st_gpu_launch *l)
-{
-    return at_least_1(l->cluster[0]) * at_least_1(l->cluster[1]) * at_least_1(l->cluster[2]);
-}
+static unsigned cluster_size(const st_gpu_launch *l) { return l->cluster[0] * l->cluster[1] * l->cluster[2]; }
 
 /* Shared memory above 48 KiB and clusters above 8 blocks are asked for once a kernel. */
 static bool arrange(strata_handle *h, const st_libcuda *cu, const st_gpu_kernel *kernel, unsigned smem,
@@ -79,14 +89,14 @@ static st_cu_launch config(strata_handle *h, const st_gpu_launch *l, st_cu_attri
 {
     st_cu_launch c = {.shared_bytes = l->smem, .stream = st_cuda_stream(h)->native, .attrs = attrs};
     for (int d = 0; d < 3; d++) {
-        c.grid[d] = at_least_1(l->grid[d]);
-        c.block[d] = at_least_1(l->block[d]);
+        c.grid[d] = l->grid[d];
+        c.block[d] = l->block[d];
     }
     if (cluster_size(l) > 1) {
         st_cu_attribute *a = &attrs[c.nattrs++];
         memset(a, 0, sizeof *a);
         a->id = ST_CU_LAUNCH_CLUSTER;
-        for (int d = 0; d < 3; d++) a->u.dim[d] = at_least_1(l->cluster[d]);
+        for (int d = 0; d < 3; d++) a->u.dim[d] = l->cluster[d];
     }
     if (l->overlap && h->gpu->cc >= 90) {
         st_cu_attribute *a = &attrs[c.nattrs++];
@@ -128,8 +138,9 @@ static strata_status wait_here(strata_handle *h, const st_libcuda *cu, const st_
     return STRATA_ERROR_DEVICE;
 }
 
-strata_status st_gpu_run(strata_handle *h, const st_gpu_launch *l)
+strata_status st_gpu_run(strata_handle *h, const st_gpu_launch *given)
 {
+    const st_gpu_launch all = whole(given), *l = &all;
     st_cu_attribute attrs[2];
     const st_libcuda *cu = st_cuda_enter(h);
     strata_status s = STRATA_OK;
@@ -176,8 +187,9 @@ int st_gpu_occupancy(strata_handle *h, const st_gpu_kernel *k, int threads, unsi
     return n;
 }
 
-int st_gpu_clusters(strata_handle *h, const st_gpu_launch *l)
+int st_gpu_clusters(strata_handle *h, const st_gpu_launch *given)
 {
+    const st_gpu_launch all = whole(given), *l = &all;
     st_cu_attribute attrs[2];
     const st_libcuda *cu = st_cuda_enter(h);
     int n = 0;

@@ -203,6 +203,7 @@ static void *node(strata_handle *h, size_t bytes)
         return NULL;
     }
     h->cuda.node_workspace = (void *)(uintptr_t)p;
+    h->cuda.node_bytes = bytes;
     return h->cuda.node_workspace;
 }
 

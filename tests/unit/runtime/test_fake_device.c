@@ -180,7 +180,7 @@ static void launches(void **state)
     assert_int_equal(st_gpu_occupancy(h, k, 256, 240 << 10), 0);
     assert_true(strstr(strata_error(h), "nothing") && strstr(strata_error(h), "cuFuncSetAttribute"));
     l.block[0] = 2048;
-    test_error(h, st_gpu_run(h, &l), STRATA_ERROR_DEVICE, "nothing", "block 2048x0x0",
+    test_error(h, st_gpu_run(h, &l), STRATA_ERROR_DEVICE, "nothing", "block 2048x1x1",
                "CUDA_ERROR_INVALID_VALUE");
     fake_fail("cuOccupancyMaxActiveClusters", 1, 912);
     assert_int_equal(st_gpu_clusters(h, &l), 0);
