@@ -28,6 +28,7 @@ typedef struct fake_block {
     size_t bytes; /* 0: free */
     int kind;     /* 1: page-locked host memory, 2: device */
     int device;
+    bool node; /* made inside a capture: its address means nothing to cuPointerGetAttributes */
 } fake_block;
 typedef struct fake_graph {
     int nodes;

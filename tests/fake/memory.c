@@ -84,7 +84,9 @@ FAKE int cuMemAllocAsync(uintptr_t *p, size_t bytes, fake_stream *s)
         s->node_memory++;
         fake.count.mallocs_in_capture++;
     }
-    return take(p, bytes, 2);
+    int r = take(p, bytes, 2);
+    if (!r && s && s->capturing) block_at(*p)->node = true;
+    return r;
 }
 FAKE int cuMemFreeAsync(uintptr_t p, fake_stream *s)
 {
@@ -175,6 +177,7 @@ FAKE int cuPointerGetAttributes(unsigned n, const int *what, void **to, uintptr_
     CURRENT;
     pthread_mutex_lock(&fake.lock);
     const fake_block *b = block_at(p);
+    if (b && b->node) b = NULL;
     for (unsigned i = 0; i < n; i++) {
         if (what[i] == 2) *(int *)to[i] = b ? b->kind : 0;
         if (what[i] == 8) *(int *)to[i] = 0;

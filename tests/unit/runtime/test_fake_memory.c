@@ -302,6 +302,8 @@ static void captured(void **state)
         void *w = st_workspace(h, 5000);
         assert_non_null(w);
         assert_int_equal(fake_count().mallocs_in_capture, c.mallocs_in_capture + 1);
+        assert_true(st_gpu_reaches(h, w) &&
+                    st_gpu_reaches(h, (char *)w + 4999)); /* though the driver does not know it */
         st_gpu_run_end(h);
         assert_non_null(st_workspace(h, 6000));
         assert_non_null(st_workspace(h, 7000)); /* the one before it ends */
