@@ -61,7 +61,7 @@ typedef struct st_sm90 {
     st_gproblem g;
     const st_sm90_row *row;
     int es, cs;
-    bool tf32, integer;
+    bool tf32, integer, epilogue;
     st_sm90_side a, b;
     int64_t M, N, K, G, outer; /* G: the inner batch axis' length, outer: of the others together */
     int64_t ldc, cg;

@@ -137,7 +137,8 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const double issue = row->bm * row->bn / 32.0 * 100 / percent, feed = bytes / 64;
     const double block = issue > feed ? issue : feed;
     /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
-    const double store = row->bm * row->bn * (row->pp ? 0.02 : 0.09), fill = 1800;
+    const double end = row->bm * row->bn * (q->epilogue ? 0.2 : 0.07), fill = 1800;
+    const double store = row->pp ? row->bm * row->bn * 0.02 : end + row->bm * row->bn * 0.02;
     /* what must come from memory at all */
     const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *
                               (double)(q->G * q->outer) / (copy * 0.85);
@@ -148,7 +149,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
         if (s > 1 && s * q->M * q->N * q->G * 4 > (int64_t)256 << 20) break;
         const int64_t waves = st_ceil_div(tiles * s, slots);
         double us = ((double)waves * ((double)st_ceil_div(kall, s) * block + store) + fill) / clock + 2.5;
-        if (row->pp) us += row->bm * row->bn * 0.05 / clock;
+        if (row->pp) us += end / clock; /* the last tile's */
         /* long products run at the card's power limit, where ping-pong draws more */
         if (row->pp && us > 150 && q->es > 1) us *= 1.02;
         if (cl > 1) us += 1;
@@ -244,6 +245,7 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "stores C by TMA: its address, columns and pitch must be multiples of 16 bytes");
         return false;
     }
+    q->epilogue = text != NULL;
     q->us = predict(q, gpu);
     if (row->kind == ST_SM90_SPLIT && q->splits == 1) {
         snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
