@@ -91,7 +91,9 @@ extern "C" __global__ void __launch_bounds__(256) gemm_pack(const __grid_constan
     __shared__ elem tile[128 / ES][64 + 4 / ES];
     const i64 tr = (p.rows + 63) / 64, tk = (p.k + KT - 1) / KT, all = tr * tk * p.g;
     for (i64 t = blockIdx.x; t < all; t += gridDim.x) {
-        const i64 g = t / (tr * tk), u = t - g * tr * tk, k0 = u / tr * KT, r0 = u % tr * 64;
+        /* the host keeps tiles below 2^31 */
+        const u32 g = (u32)t / (u32)(tr * tk), u = (u32)t - g * (u32)(tr * tk), column = u / (u32)tr;
+        const i64 k0 = (i64)column * KT, r0 = (i64)(u - column * (u32)tr) * 64;
         const elem *src = p.src + g * p.gs;
 #    if ES == 1
         if (words && r0 + 64 <= p.rows && k0 + 128 <= p.k) {
@@ -117,10 +119,23 @@ extern "C" __global__ void __launch_bounds__(256) gemm_pack(const __grid_constan
             continue;
         }
 #    endif
-        for (int i = threadIdx.x; i < 64 * KT; i += 256) {
-            const i64 r = r0 + (i & 63), k = k0 + i / 64;
-            tile[i / 64][i & 63] = r < p.rows && k < p.k ? src[r * p.rs + k * p.ks] : 0;
-        }
+        if (ES > 1 && r0 + 64 <= p.rows && k0 + KT <= p.k) { /* all of a thread's reads in flight together */
+            elem v[64 * KT / 256];
+#    pragma unroll
+            for (int j = 0; j < 64 * KT / 256; j++) {
+                const int i = threadIdx.x + j * 256;
+                v[j] = src[(r0 + (i & 63)) * p.rs + (k0 + i / 64) * p.ks];
+            }
+#    pragma unroll
+            for (int j = 0; j < 64 * KT / 256; j++) {
+                const int i = threadIdx.x + j * 256;
+                tile[i / 64][i & 63] = v[j];
+            }
+        } else
+            for (int i = threadIdx.x; i < 64 * KT; i += 256) {
+                const i64 r = r0 + (i & 63), k = k0 + i / 64;
+                tile[i / 64][i & 63] = r < p.rows && k < p.k ? src[r * p.rs + k * p.ks] : 0;
+            }
         __syncthreads();
         for (int i = threadIdx.x; i < 64 * 8; i += 256) {
             const int r = i / 8, c = i % 8 * PER16;
