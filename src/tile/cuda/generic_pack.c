@@ -24,8 +24,6 @@ static const wish wishes[] = {
     {"128x128x16_s3_simt", F32, F32, 5, false, false, true, true, 0},
     {"64x64x16_s4_dmma", F64, F64, 15, true, true, true, false, 0},
     {"128x64x16_s3_dmma", F64, F64, 15, true, false, false, false, 0},
-    {"128x128x32_s4_mma", BF16, BF16, 15, true, true, false, false, 0},
-    {"128x128x32_s4_mma", F16, F16, 15, true, true, false, false, 0},
     {"64x64x64_s3_mma", BF16, BF16, 15, true, true, true, true, 0},
     {"64x64x64_s3_mma", F16, F16, 15, true, true, true, true, 0},
     {"skinny_k", F32, F32, 4, true, false, true, false, 1},
