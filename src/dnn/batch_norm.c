@@ -156,14 +156,6 @@ strata_status strata_batch_norm_inference(strata_handle *h, const strata_batch_n
 }
 
 /* No elements: the sums are 0. */
-static void zero_vector(const strata_tensor *v)
-{
-    for (int64_t i = 0; v->data && i < v->dim[0]; i++)
-        st_store_f64(
-            v->type,
-            (char *)v->data + i * v->stride[0] * (int64_t)(strata_type_bits((strata_type)v->type) / 8), 0.0);
-}
-
 strata_status strata_batch_norm_backward(strata_handle *h, const strata_batch_norm *o,
                                          const strata_batch_norm_tensors *t)
 {
@@ -182,8 +174,10 @@ strata_status strata_batch_norm_backward(strata_handle *h, const strata_batch_no
     strata_status s = describe(h, who, ST_NORM_BACKWARD, o, t, roles, ST_COUNT(roles), &p, data, &elements);
     if (s || p.dim[1] == 0 || !(data[ST_NORM_DX] || data[ST_NORM_DSCALE] || data[ST_NORM_DSHIFT])) return s;
     if (elements == 0) {
-        if (!p.accumulate) zero_vector(&t->dscale), zero_vector(&t->dshift);
-        return STRATA_OK;
+        const strata_tensor *sums[] = {&t->dscale, &t->dshift}; /* of nothing: 0 */
+        for (int i = 0; i < 2 && !s && !p.accumulate; i++)
+            if (sums[i]->data) s = strata_fill(h, *sums[i], STRATA_ZERO);
+        return s;
     }
     return st_pw_norm(h, who, &p, data);
 }
