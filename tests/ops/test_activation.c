@@ -146,7 +146,7 @@ static void gradients(void **s)
     (void)s;
     for (int kind = 0; kind < STRATA_ACTIVATION_COUNT; kind++)
         for (int i = -30; i <= 30; i++) {
-            double x = i * 0.31 + 0.013, up = x + 1e-6, down = x - 1e-6, yu, yd, one = 1, g;
+            double x = i * 0.31 + 0.013, up = x + 1e-6, down = x - 1e-6, yu = NAN, yd = NAN, one = 1, g = NAN;
             const strata_activation o = {.kind = (strata_activation_kind)kind};
             test_ok(h, strata_activation_forward(h, &o, strata_point(&up, STRATA_F64),
                                                  strata_point(&yu, STRATA_F64)));

@@ -7,6 +7,9 @@
 #include <strata.h>
 #include "support.h"
 
+#ifndef CMPLXL /* the C library has it for gcc only */
+#    define CMPLXL(re, im) __builtin_complex((long double)(re), (long double)(im))
+#endif
 typedef long double _Complex wide;
 static strata_handle *h;
 static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
@@ -335,7 +338,7 @@ static void test_building_rotations(void **state)
     for (int round = 0; round < 200; round++) {
         static const double scale[] = {1, 1e300, 1e-300, 1e150, 0};
         double a = test_real(&r, -1, 1) * scale[test_int(&r, 0, 4)],
-               b = test_real(&r, -1, 1) * scale[test_int(&r, 0, 4)], c, s, ra = a, rb = b;
+               b = test_real(&r, -1, 1) * scale[test_int(&r, 0, 4)], c = NAN, s = NAN, ra = a, rb = b;
         test_problem("rotg %a %a", a, b);
         test_ok(h, strata_rotg(h, strata_point(&ra, STRATA_F64), strata_point(&rb, STRATA_F64),
                                strata_point(&c, STRATA_F64), strata_point(&s, STRATA_F64)));
@@ -346,7 +349,7 @@ static void test_building_rotations(void **state)
             test_close(c * (b / m) - s * (a / m), 0, 8 * DBL_EPSILON, "zero");
         }
         double ca[2] = {test_real(&r, -1, 1), test_real(&r, -1, 1)},
-               cb[2] = {test_real(&r, -1, 1), test_real(&r, -1, 1)}, cs[2];
+               cb[2] = {test_real(&r, -1, 1), test_real(&r, -1, 1)}, cs[2] = {NAN, NAN};
         const wide va = CMPLXL(ca[0], ca[1]), vb = CMPLXL(cb[0], cb[1]);
         test_ok(h, strata_rotg(h, strata_point(ca, STRATA_C128), strata_point(cb, STRATA_C128),
                                strata_point(&c, STRATA_F64), strata_point(cs, STRATA_C128)));

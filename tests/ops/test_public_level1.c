@@ -95,7 +95,7 @@ static void norms_neither_overflow_nor_vanish(void **state)
                       inc = vector_inc[c / TEST_COUNT(row) / TEST_COUNT(vector_length) % 3],
                       at[] = {0, n / 2, n - 1}, p = at[c % 3], q = n - 1 - p;
         strata_tensor x = vector_of(room, row[r].type, n, inc, 0);
-        double result, want = q != p ? row[r].want : fabs(row[r].a);
+        double result = -1, want = q != p ? row[r].want : fabs(row[r].a);
         test_put(&x, (int64_t[STRATA_MAX_RANK]){q}, row[r].b);
         test_put(&x, (int64_t[STRATA_MAX_RANK]){p}, row[r].a);
         test_problem("nrm2: %s, %g at %lld and %g at %lld", test_say(x), row[r].a, (long long)p, row[r].b,
@@ -104,7 +104,7 @@ static void norms_neither_overflow_nor_vanish(void **state)
         test_close(result, want, row[r].bound, "the norm");
     }
     static double three[] = {1, NAN, INFINITY};
-    double result;
+    double result = -1;
     test_ok(h, strata_nrm2(h, strata_vector(three, STRATA_F64, 3, 1), strata_point(&result, STRATA_F64)));
     assert_true(isnan(result));
 }
