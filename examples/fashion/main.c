@@ -105,6 +105,13 @@ static int show_machine(void)
         }
         printf("  device   %s: %s\n", d.device, d.name);
         printf("  kernels  for %s\n", d.isa);
+        if (d.multiprocessors > 0) {
+            printf("  units    %d multiprocessors, up to %.0f MHz\n", d.multiprocessors, d.clock_mhz);
+            print_bytes("  caches   L2", d.l2);
+            print_bytes("\n  memory  ", d.memory);
+            printf(", %.0f GB/s\n\n", d.memory_gbs);
+            continue;
+        }
         printf("  threads  %d of %d processors\n", d.threads, d.processors);
         print_bytes("  caches   L1", d.l1d);
         print_bytes(", L2", d.l2);

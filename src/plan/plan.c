@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 64 };
+enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 256 };
 
 /* Filled once by the engines' init functions and read-only after: a registry, not state. */
 static struct {

@@ -151,8 +151,10 @@ strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *
                        MAX_OPERANDS);
     for (int i = 0; i < p->operands; i++) {
         const st_extent *e = p->extent ? &p->extent[i] : NULL;
-        host[i] = data[i] && !(e && (e->by_value || e->hi <= e->lo)) &&
-                  !st_gpu_reaches(h, (char *)data[i] + (e ? e->lo : 0));
+        /* what this run does not read or write (A and B for alpha = 0) may be anything */
+        const bool touched =
+            data[i] && !(e && (e->by_value || e->hi <= e->lo)) && !(p->may_miss && p->may_miss(p, r, i));
+        host[i] = touched && !st_gpu_reaches(h, (char *)data[i] + (e ? e->lo : 0));
         if (host[i] && !h->staging) return refuse(h, p, i, data[i]);
         any |= host[i];
     }

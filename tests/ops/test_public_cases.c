@@ -362,7 +362,7 @@ static void kernel_is_flipped_only_on_request(void **state)
                     test_close(dws[!flip], second, 0, "dw of the second tap");
                 }
             }
-    assert_true(ran >= 12);
+    if (strcmp(strata_handle_device(h), "cpu") == 0) assert_true(ran >= 12);
 }
 
 /* ---- average pooling, ceil mode with counted padding: sonos/tract#2851, robertknight/rten#1456, microsoft/onnxruntime#16203,
