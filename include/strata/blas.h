@@ -117,8 +117,8 @@ STRATA_API strata_status strata_axpby(strata_handle *h, strata_scalar alpha, str
 STRATA_API strata_status strata_scal(strata_handle *h, strata_scalar alpha, strata_tensor x);
 /* x and y change places. */
 STRATA_API strata_status strata_swap(strata_handle *h, strata_tensor x, strata_tensor y);
-/* result := sum x_i y_i, and with conj(x_i) for dotc. The result has the vectors' type, or the wider one (f64 for f32, c128 for c64:
- * BLAS's dsdot). Empty sums are 0. */
+/* result := sum x_i y_i, and with conj(x_i) for dotc. The result has the vectors' type, or the wider one (f64 for f32, c128 for c64),
+ * and then products and sums are of that type (BLAS's dsdot). Empty sums are 0. */
 STRATA_API strata_status strata_dot(strata_handle *h, strata_tensor x, strata_tensor y, strata_tensor result);
 STRATA_API strata_status strata_dotc(strata_handle *h, strata_tensor x, strata_tensor y,
                                      strata_tensor result);

@@ -199,6 +199,11 @@ bool st_store_f64(int type, void *p, double v)
 
 bool st_scalar_value(st_err *e, const char *who, const char *name, strata_scalar s, double *re, double *im)
 {
+    if (ST_UNLIKELY(s.reserved)) {
+        st_fail(e, STRATA_ERROR_ARGUMENT, "%s: %s has a reserved word that is not zero; start from {0}", who,
+                name);
+        return false;
+    }
     if (ST_LIKELY(!s.ptr)) {
         if (ST_UNLIKELY(s.type != STRATA_NONE)) {
             st_fail(e, STRATA_ERROR_ARGUMENT, "%s: %s is a scalar at an address, but the address is NULL",

@@ -68,6 +68,14 @@ static strata_status check_result(strata_handle *h, const char *who, const strat
                    strata_type_name((strata_type)r->type), takes);
 }
 
+static strata_status apart(strata_handle *h, const char *who, const strata_tensor *r, const char *name,
+                           const strata_tensor *x)
+{
+    if (!st_tensor_overlap(r, x)) return STRATA_OK;
+    return st_fail(&h->err, STRATA_ERROR_ALIAS, "%s: result lies inside %s; it needs a place of its own", who,
+                   name);
+}
+
 static st_vec vec(const strata_tensor *t) { return (st_vec){t->data, t->stride[0]}; }
 
 /* A factor now; the imaginary part must be 0 for real vectors. */
@@ -81,6 +89,14 @@ static strata_status factor(strata_handle *h, const char *who, const char *name,
                        "%s: %s is %g%+gi and the vectors are %s, which have no imaginary part", who, name,
                        v[0], v[1], strata_type_name((strata_type)type));
     return STRATA_OK;
+}
+
+static strata_status real_factor(strata_handle *h, const char *who, const char *name, strata_scalar s,
+                                 double v[2])
+{
+    if (!st_scalar_now(h, who, name, s, &v[0], &v[1])) return h->err.status;
+    if (v[1] == 0) return STRATA_OK;
+    return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: %s is %g%+gi; it must be real", who, name, v[0], v[1]);
 }
 
 /* ---- programs for a GPU: factors are numbers of the vectors' type in host memory ---- */
@@ -178,13 +194,15 @@ static strata_status dot(strata_handle *h, const char *who, bool conjugate, cons
     const int wide = is_complex(x->type) ? STRATA_C128 : STRATA_F64, types[] = {x->type, wide};
     static const char *const takes[] = {"f32 or f64", "f64", "c64 or c128", "c128"};
     const int which = x->type == STRATA_F32 ? 0 : x->type == STRATA_F64 ? 1 : x->type == STRATA_C64 ? 2 : 3;
-    if ((s = check_result(h, who, r, takes[which], types, 2))) return s;
+    if ((s = check_result(h, who, r, takes[which], types, 2)) || (s = apart(h, who, r, "x", x)) ||
+        (s = apart(h, who, r, "y", y)))
+        return s;
     if (h->gpu) {
         strata_operand o[] = {{"x", *x}, {"y", *y}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, "r = sum(x * y)", o, 0);
     }
     double v[2] = {0, 0};
-    if (x->dim[0]) st_vec_dot(h, x->type, x->dim[0], conjugate, vec(x), vec(y), v);
+    if (x->dim[0]) st_vec_dot(h, x->type, x->dim[0], conjugate, r->type != x->type, vec(x), vec(y), v);
     store_complex(r, v);
     return STRATA_OK;
 }
@@ -200,18 +218,19 @@ strata_status strata_dotc(strata_handle *h, strata_tensor x, strata_tensor y, st
 
 /* nrm2 and asum: one real number from one vector */
 static strata_status reduce(strata_handle *h, const char *who, const strata_tensor *x, const strata_tensor *r,
-                            double (*f)(strata_handle *, int, int64_t, st_vec), const char *program)
+                            double (*f)(strata_handle *, int, int64_t, bool, st_vec), const char *program)
 {
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {part_of(x->type), STRATA_F64};
-    if ((s = check_result(h, who, r, part_of(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)))
+    if ((s = check_result(h, who, r, part_of(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)) ||
+        (s = apart(h, who, r, "x", x)))
         return s;
     if (h->gpu) {
         strata_operand o[] = {{"x", *x}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, program, o, 0);
     }
-    st_store_f64(r->type, r->data, x->dim[0] ? f(h, x->type, x->dim[0], vec(x)) : 0);
+    st_store_f64(r->type, r->data, x->dim[0] ? f(h, x->type, x->dim[0], r->type == STRATA_F64, vec(x)) : 0);
     return STRATA_OK;
 }
 
@@ -231,7 +250,7 @@ static strata_status position(strata_handle *h, const char *who, bool least, con
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {STRATA_I64, STRATA_I32};
-    if ((s = check_result(h, who, r, "i64 or i32", types, 2))) return s;
+    if ((s = check_result(h, who, r, "i64 or i32", types, 2)) || (s = apart(h, who, r, "x", x))) return s;
     if (h->gpu && x->dim[0]) {
         strata_operand o[] = {{"x", *x}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, least ? "r = argmax(-abs(x))" : "r = argmax(abs(x))", o, 0);
@@ -256,7 +275,7 @@ strata_status strata_rot(strata_handle *h, strata_tensor x, strata_tensor y, str
     static const char who[] = "strata_rot";
     double vc[2], vs[2], rc, rs;
     strata_status e = check_pair(h, who, &x, true, &y, true);
-    if (e || (e = factor(h, who, "c", c, STRATA_F64, vc)) || (e = factor(h, who, "s", s, x.type, vs)) ||
+    if (e || (e = real_factor(h, who, "c", c, vc)) || (e = factor(h, who, "s", s, x.type, vs)) ||
         x.dim[0] == 0)
         return e;
     if (h->gpu) {

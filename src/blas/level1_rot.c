@@ -117,6 +117,13 @@ strata_status strata_rotg(strata_handle *h, strata_tensor a, strata_tensor b, st
     if ((e = check_number(h, who, "a", &a, type)) || (e = check_number(h, who, "b", &b, type)) ||
         (e = check_number(h, who, "c", &c, part)) || (e = check_number(h, who, "s", &s, type)))
         return e;
+    const strata_tensor *all[] = {&a, &b, &c, &s};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < i; k++)
+            if (st_tensor_overlap(all[i], all[k]))
+                return st_fail(&h->err, STRATA_ERROR_ALIAS,
+                               "%s: %c and %c overlap in memory; each needs a place of its own", who,
+                               "abcs"[k], "abcs"[i]);
     double va[2] = {0}, vb[2] = {0}, vc, vs[2] = {0};
     if ((e = get(h, &a, n, va)) || (e = get(h, &b, n, vb))) return e;
     if (n == 1) {

@@ -63,6 +63,7 @@ struct walk {
     const st_vec_kernels *k;
     int64_t n, piece, pieces;
     int64_t size, parts; /* bytes of an element; parts an element has */
+    bool wide;           /* elements of f32 parts are made f64 before the kernels see them */
     st_vec x, y;
     bool two, write_x, write_y, read_y;
     double a[4], b[2];
@@ -82,6 +83,17 @@ static void move(char *to, int64_t ts, const char *from, int64_t fs, int64_t n, 
         for (int64_t i = 0; i < n; i++) memcpy(to + i * ts, from + i * fs, 16);
 }
 
+/* Elements of f32 parts, dense and f64. */
+static void widen(double *to, const char *from, int64_t step, int64_t n, int64_t parts)
+{
+    for (int64_t i = 0; i < n; i++, from += step * parts * 4)
+        for (int64_t p = 0; p < parts; p++) {
+            float f;
+            memcpy(&f, from + 4 * p, 4);
+            to[i * parts + p] = (double)f;
+        }
+}
+
 static void one_piece(void *arg, int64_t i, int worker)
 {
     const walk *w = arg;
@@ -95,6 +107,12 @@ static void one_piece(void *arg, int64_t i, int worker)
         const int64_t n = st_min64(chunk, end - at);
         char *x = w->x.p + at * w->x.step * w->size, *y = w->two ? w->y.p + at * w->y.step * w->size : NULL;
         char *dx = x, *dy = y;
+        if (w->wide) { /* sums only: nothing is written back */
+            widen((double *)(void *)xs, x, w->x.step, n, w->parts);
+            if (w->two) widen((double *)(void *)ys, y, w->y.step, n, w->parts);
+            w->chunk(w, at, n, xs, ys, w->out[i]);
+            continue;
+        }
         if (w->x.step != 1) move(dx = xs, 1, x, w->x.step, n, w->size);
         if (w->two && w->y.step != 1) {
             dy = ys;
@@ -110,7 +128,8 @@ static void set_type(const strata_handle *h, walk *w, int type)
 {
     const bool complex = type == STRATA_C64 || type == STRATA_C128;
     const int part = type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
-    w->k = st_vec_kernels_of(part, h->cpu->isa);
+    w->wide = w->wide && part == STRATA_F32;
+    w->k = st_vec_kernels_of(w->wide ? STRATA_F64 : part, h->cpu->isa);
     w->parts = complex ? 2 : 1;
     w->size = (part == STRATA_F32 ? 4 : 8) * w->parts;
     w->piece = st_max64(ST_VEC_PIECE, st_round_up(st_ceil_div(w->n, ST_VEC_PIECES), ST_VEC_CHUNK));
@@ -262,9 +281,11 @@ static void dot_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y,
         s[0] = w->k->dot(n, x, y);
     for (int i = 0; i < 4; i++) out[i] += s[i];
 }
-void st_vec_dot(strata_handle *h, int type, int64_t n, bool conjugate, st_vec x, st_vec y, double out[2])
+void st_vec_dot(strata_handle *h, int type, int64_t n, bool conjugate, bool wide, st_vec x, st_vec y,
+                double out[2])
 {
-    walk w = {.n = n, .x = x, .y = y, .two = true, .read_y = true, .chunk = dot_chunk, .outs = 4};
+    walk w = {
+        .n = n, .x = x, .y = y, .two = true, .read_y = true, .wide = wide, .chunk = dot_chunk, .outs = 4};
     double s[4];
     run_sums(h, &w, type, s);
     out[0] = conjugate ? s[0] + s[1] : s[0] - s[1];
@@ -276,9 +297,9 @@ static void asum_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y
     (void)first, (void)y;
     out[0] += w->k->asum(n * w->parts, x);
 }
-double st_vec_asum(strata_handle *h, int type, int64_t n, st_vec x)
+double st_vec_asum(strata_handle *h, int type, int64_t n, bool wide, st_vec x)
 {
-    walk w = {.n = n, .x = x, .chunk = asum_chunk, .outs = 1};
+    walk w = {.n = n, .x = x, .wide = wide, .chunk = asum_chunk, .outs = 1};
     double s[4];
     run_sums(h, &w, type, s);
     return s[0];
@@ -289,7 +310,7 @@ double st_vec_asum(strata_handle *h, int type, int64_t n, st_vec x)
  * 2^538; out[3] keeps what is no number. The parts of f32 have squares well inside f64. */
 static void norm_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
 {
-    const bool f32 = w->size == 4 * w->parts;
+    const bool f32 = w->size == 4 * w->parts && !w->wide;
     (void)first, (void)y;
     if (f32) {
         double s = 0;
@@ -320,9 +341,9 @@ static void norm_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y
             out[0] += m * m;
     }
 }
-double st_vec_nrm2(strata_handle *h, int type, int64_t n, st_vec x)
+double st_vec_nrm2(strata_handle *h, int type, int64_t n, bool wide, st_vec x)
 {
-    walk w = {.n = n, .x = x, .chunk = norm_chunk, .outs = 4};
+    walk w = {.n = n, .x = x, .wide = wide, .chunk = norm_chunk, .outs = 4};
     double s[4];
     run_sums(h, &w, type, s);
     if (s[3] != 0) return s[3]; /* NaN, or Inf */

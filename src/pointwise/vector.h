@@ -45,9 +45,11 @@ void st_vec_scal(strata_handle *h, int type, int64_t n, const double a[2], st_ve
 void st_vec_swap(strata_handle *h, int type, int64_t n, st_vec x, st_vec y);
 void st_vec_rot(strata_handle *h, int type, int64_t n, double c, const double s[2], st_vec x, st_vec y);
 void st_vec_rotm(strata_handle *h, int type, int64_t n, const double m[4], st_vec x, st_vec y);
-void st_vec_dot(strata_handle *h, int type, int64_t n, bool conjugate, st_vec x, st_vec y, double out[2]);
-double st_vec_nrm2(strata_handle *h, int type, int64_t n, st_vec x);
-double st_vec_asum(strata_handle *h, int type, int64_t n, st_vec x);
+/* wide: f32 and c64 elements are made f64 first, so that products and sums are f64's (the results go to an f64 or c128) */
+void st_vec_dot(strata_handle *h, int type, int64_t n, bool conjugate, bool wide, st_vec x, st_vec y,
+                double out[2]);
+double st_vec_nrm2(strata_handle *h, int type, int64_t n, bool wide, st_vec x);
+double st_vec_asum(strata_handle *h, int type, int64_t n, bool wide, st_vec x);
 int64_t st_vec_iamax(strata_handle *h, int type, int64_t n, bool least, st_vec x); /* -1 for n = 0 */
 int st_vec_list(int i, strata_kernel_info *info);
 #endif

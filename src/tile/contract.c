@@ -46,26 +46,30 @@ double st_contract_peak(const st_cpu *cpu, int type)
     return f * 3000.0 / (type == STRATA_F64 ? 2 : 1);
 }
 
+/* A number of the run, read where it lies. */
+static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
+{
+    double im;
+    if (ST_LIKELY(!s->ptr && !s->type && !s->reserved && s->im == 0)) {
+        *value = s->re;
+        return STRATA_OK;
+    }
+    if (!st_scalar_now(h, "strata_plan_run", name, *s, value, &im)) return h->err.status;
+    if (im == 0) return STRATA_OK;
+    return st_fail(&h->err, STRATA_ERROR_TYPE,
+                   "strata_plan_run: %s has the imaginary part %g, but the matrices are real", name, im);
+}
+
 strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
                                   double *alpha, double *beta)
 {
-    *alpha = p->alpha;
-    *beta = p->beta;
-    if (!r) return STRATA_OK;
-    double im;
-    if (r->alpha) {
-        if (ST_LIKELY(!r->alpha->ptr))
-            *alpha = r->alpha->re;
-        else if (!st_scalar_now(h, "strata_plan_run", "alpha", *r->alpha, alpha, &im))
-            return h->err.status;
-    }
-    if (r->beta) {
-        if (ST_LIKELY(!r->beta->ptr))
-            *beta = r->beta->re;
-        else if (!st_scalar_now(h, "strata_plan_run", "beta", *r->beta, beta, &im))
-            return h->err.status;
-    }
-    return STRATA_OK;
+    strata_status s = STRATA_OK;
+    double a = p->alpha, b = p->beta;
+    if (r && r->alpha) s = scalar(h, "alpha", r->alpha, &a);
+    if (r && r->beta && !s) s = scalar(h, "beta", r->beta, &b);
+    *alpha = a;
+    *beta = b;
+    return s;
 }
 
 void st_contract_plan_destroy(strata_plan *p)

@@ -182,10 +182,44 @@ static void empty(void **state)
     }
 }
 
+/* A plan's run takes the numbers that a call takes, and refuses what a call refuses. */
+static void scalars_of_a_run(void **state)
+{
+    (void)state;
+    float a[4] = {1, 2, 3, 4}, c[4] = {9, 9, 9, 9};
+    const float two[2] = {2, 1};
+    strata_tensor A = strata_matrix(a, STRATA_F32, 2, 2, STRATA_ROW_MAJOR, 0),
+                  C = strata_matrix(c, STRATA_F32, 2, 2, STRATA_ROW_MAJOR, 0);
+    strata_handle *own;
+    strata_plan *p;
+    test_ok(NULL, strata_create(&own, "cpu"));
+    test_ok(own, strata_gemm_plan(own, STRATA_ONE, A, A, STRATA_ZERO, C, NULL, NULL, &p));
+    const strata_scalar bad[] = {strata_scalar_at(STRATA_F32, NULL),
+                                 strata_complex(1, 2),
+                                 strata_scalar_at(STRATA_C64, two),
+                                 {.re = 1, .reserved = 7}};
+    static const char *const word[] = {"NULL", "imaginary", "imaginary", "reserved"};
+    static const strata_status want[] = {STRATA_ERROR_ARGUMENT, STRATA_ERROR_TYPE, STRATA_ERROR_TYPE,
+                                         STRATA_ERROR_ARGUMENT};
+    void *const data[] = {a, a, c};
+    for (int i = 0; i < 4; i++) {
+        test_error(own, strata_plan_run(own, p, data, &(strata_run){.alpha = &bad[i]}), want[i], "alpha",
+                   word[i]);
+        test_error(own, strata_plan_run(own, p, data, &(strata_run){.beta = &bad[i]}), want[i], "beta",
+                   word[i]);
+    }
+    test_check(c[0] == 9 && c[3] == 9, "untouched");
+    const strata_scalar at = strata_scalar_at(STRATA_F32, two);
+    test_ok(own, strata_plan_run(own, p, data, &(strata_run){.alpha = &at}));
+    test_check(c[0] == 14, "2 A A");
+    strata_plan_destroy(p);
+    strata_destroy(own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(same_words),
-                                       cmocka_unit_test(empty)};
+                                       cmocka_unit_test(empty), cmocka_unit_test(scalars_of_a_run)};
     int bad = cmocka_run_group_tests(tests, setup, teardown);
     return bad + test_lower_levels();
 }

@@ -331,6 +331,42 @@ static void test_special_numbers(void **state)
     test_check(at == 0, "from the far end: %d", (int)at);
 }
 
+/* A result of the wider type means products and sums of the wider type: BLAS's dsdot. */
+static void test_wide_results(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(7);
+    static const float extreme[] = {1e30f, 1e-30f};
+    for (int i = 0; i < 2; i++) {
+        const float v[2] = {extreme[i], extreme[i]};
+        double d = 0, e = (double)extreme[i];
+        strata_tensor x = strata_vector(v, STRATA_F32, 2, 1);
+        test_ok(h, strata_dot(h, x, x, strata_point(&d, STRATA_F64)));
+        test_close(d, 2 * e * e, 1e-15 * e * e, "dot of %g", e);
+        test_ok(h, strata_nrm2(h, x, strata_point(&d, STRATA_F64)));
+        test_close(d, sqrt(2) * e, 1e-15 * e, "norm of %g", e);
+    }
+    for (int round = 0; round < 40; round++) {
+        const int64_t n = test_int(&r, 1, 3000);
+        vec x = make(&r, STRATA_F32, n), y = make(&r, STRATA_F32, n);
+        long double want = 0, mag = 0, sum = 0;
+        double d = 0;
+        fill(&r, &x);
+        fill(&r, &y);
+        for (int64_t i = 0; i < n; i++) {
+            want += creall(get(&x, i)) * creall(get(&y, i));
+            mag += fabsl(creall(get(&x, i)) * creall(get(&y, i)));
+            sum += fabsl(creall(get(&x, i)));
+        }
+        test_ok(h, strata_dot(h, x.t, y.t, strata_point(&d, STRATA_F64)));
+        test_close(d, (double)want, (double)(n + 2) * DBL_EPSILON * (double)mag, "dot");
+        test_ok(h, strata_asum(h, x.t, strata_point(&d, STRATA_F64)));
+        test_close(d, (double)sum, (double)(n + 2) * DBL_EPSILON * (double)sum, "asum");
+        drop(&x);
+        drop(&y);
+    }
+}
+
 static void test_building_rotations(void **state)
 {
     (void)state;
@@ -402,6 +438,15 @@ static void test_refusals(void **state)
                STRATA_ERROR_ARGUMENT, "x");
     test_error(NULL, strata_nrm2(NULL, a, strata_point(&r, STRATA_F32)), STRATA_ERROR_ARGUMENT, "handle");
     test_check(memcmp(before, x, sizeof x) == 0, "untouched");
+    test_error(h, strata_nrm2(h, a, strata_point(x + 1, STRATA_F32)), STRATA_ERROR_ALIAS, "inside x");
+    test_error(h, strata_dot(h, b, b, strata_point(x + 5, STRATA_F32)), STRATA_ERROR_ALIAS, "inside x");
+    test_error(h,
+               strata_rotg(h, strata_point(x, STRATA_F32), strata_point(x + 1, STRATA_F32),
+                           strata_point(x, STRATA_F32), strata_point(x + 2, STRATA_F32)),
+               STRATA_ERROR_ALIAS, "a and c");
+    test_error(h, strata_rot(h, a, strata_vector(x + 4, STRATA_F32, 4, 1), strata_complex(1, 1), STRATA_ONE),
+               STRATA_ERROR_TYPE, "c is", "real");
+    test_check(memcmp(before, x, sizeof x) == 0, "untouched");
     /* y := x + y where they are the same view is allowed */
     test_ok(h, strata_axpy(h, STRATA_ONE, a, a));
     test_check(x[3] == 8, "doubled");
@@ -410,13 +455,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axpby),
-        cmocka_unit_test(test_swap_and_rotations),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_special_numbers),
-        cmocka_unit_test(test_building_rotations),
+        cmocka_unit_test(test_axpby),        cmocka_unit_test(test_swap_and_rotations),
+        cmocka_unit_test(test_sums),         cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_special_numbers),
+        cmocka_unit_test(test_wide_results), cmocka_unit_test(test_building_rotations),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

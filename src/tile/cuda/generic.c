@@ -84,17 +84,6 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     return n;
 }
 
-static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
-{
-    double im;
-    if (!s) return STRATA_OK;
-    if (!s->ptr) {
-        *value = s->re;
-        return STRATA_OK;
-    }
-    return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
-}
-
 /* The kernels of one alignment. */
 static strata_status get_kernels(strata_handle *h, st_gplan *p, int narrow)
 {
@@ -143,11 +132,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const int narrow = !st_generic_aligned(&p->g, &p->f[WIDE], data);
     const st_gconfig *f = &p->f[narrow];
     st_gparams a = p->params[narrow];
-    a.alpha = p->head.alpha;
-    a.beta = p->head.beta;
-    strata_status s;
-    if (r && ((s = scalar(h, "alpha", r->alpha, &a.alpha)) || (s = scalar(h, "beta", r->beta, &a.beta))))
-        return s;
+    strata_status s = st_contract_scalars(h, &p->head, r, &a.alpha, &a.beta);
+    if (s) return s;
     if (p->g.M == 0 || p->g.N == 0 || p->g.G == 0) return STRATA_OK;
     a.a = data[p->g.swapped];
     a.b = data[!p->g.swapped];

@@ -53,25 +53,14 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     return 1;
 }
 
-static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
-{
-    double im;
-    if (s && !s->ptr) *value = s->re;
-    if (!s || !s->ptr) return STRATA_OK;
-    return st_gpu_scalar_value(h, "strata_plan_run", name, *s, value, &im) ? STRATA_OK : h->err.status;
-}
-
 static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
 {
     const reference_plan *p = (const reference_plan *)plan;
     const uint64_t t0 = st_trace_begin();
     st_gparams a = p->params;
     bounds_params w = p->bounds;
-    a.alpha = p->head.alpha;
-    a.beta = p->head.beta;
-    strata_status s;
-    if (r && ((s = scalar(h, "alpha", r->alpha, &a.alpha)) || (s = scalar(h, "beta", r->beta, &a.beta))))
-        return s;
+    strata_status s = st_contract_scalars(h, &p->head, r, &a.alpha, &a.beta);
+    if (s) return s;
     const int64_t all = w.rows * w.cols * w.items;
     if (all == 0) return STRATA_OK;
     a.a = data[0];
