@@ -25,10 +25,12 @@ typedef struct strata_fused_options {
  * Shapes: the iteration space is the broadcast of all operands (right-aligned dims, a dim of 1 repeats). An output has
  * the iteration space's dims, with 1 (or absent, for leading dims) along reduced axes where its value is a reduction.
  * An operand written name[m] or name[n] has rank 1 and runs along the last but one (m) or the last (n) dim.
- * Arithmetic is f32 (f64 when an operand is f64); integer types are converted on load and saturated on store by sat_ casts,
- * otherwise rounded towards zero. NaN and Inf follow IEEE 754; max and min return NaN when an argument is NaN.
+ * Arithmetic is f32; f64 when an operand is f64, and for positions beyond 2^24 (index(d) with a longer dim, argmax over more
+ * elements). Integer types are converted on load and saturated on store by sat_ casts, otherwise rounded towards zero.
+ * NaN and Inf follow IEEE 754; max and min return NaN when an argument is NaN.
  * In-place use (an output that is the same view as an input) is allowed for programs without reductions, and for row
- * programs whose input is read at the position that is written. Other overlap is refused.
+ * programs whose input is read at the position that is written. Other overlap is refused; views that lie between each other's
+ * elements (columns of one matrix, real and imaginary parts) do not overlap. Every operand must occur in the program.
  * On a GPU an operand of one number that is only read may lie in host memory: it is read when the call is made (while a stream is captured, its value is
  * part of the graph).
  * Errors: STRATA_ERROR_SYNTAX with position and caret, _SHAPE, _TYPE, _ALIAS. */

@@ -364,18 +364,21 @@ static strata_status check_operand(strata_handle *h, const char *who, const stra
     return STRATA_OK;
 }
 
-/* Addresses change from call to call, so overlap is looked at each time. */
-static strata_status check_alias(strata_handle *h, const char *who, const st_pw_shape *s, void *const data[])
+/* Addresses change from call to call, so overlap is looked at each time: first the spans, which the shape knows; where they meet, whether
+ * elements do (views may lie between each other's elements, as columns of one matrix and channels of one image do). */
+static strata_status check_alias(strata_handle *h, const char *who, const st_pw_shape *s,
+                                 const strata_operand *operands)
 {
     for (int o = 0; o < s->noperands; o++) {
         if (!(s->outputs >> o & 1)) continue;
-        const char *lo = (const char *)data[o] + s->lo[o], *hi = (const char *)data[o] + s->hi[o];
+        const char *at = operands[o].tensor.data, *lo = at + s->lo[o], *hi = at + s->hi[o];
         for (int i = 0; i < s->noperands; i++) {
             if (i == o) continue;
-            const char *a = (const char *)data[i] + s->lo[i], *b = (const char *)data[i] + s->hi[i];
+            const char *other = operands[i].tensor.data, *a = other + s->lo[i], *b = other + s->hi[i];
             if (!(a < hi && lo < b)) continue;
-            const bool output = s->outputs >> i & 1, identical = data[i] == data[o] && (s->same[o] >> i & 1);
+            const bool output = s->outputs >> i & 1, identical = other == at && (s->same[o] >> i & 1);
             if (identical && !output) continue;
+            if (!st_tensor_overlap(&operands[o].tensor, &operands[i].tensor)) continue;
             return st_fail(
                 &h->err, STRATA_ERROR_ALIAS, "%s: the output %s overlaps %s %s in memory; %s", who,
                 s->name[o], output ? "the output" : "the input", s->name[i],
@@ -433,7 +436,7 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);
     if (s) return s;
-    if ((s = check_alias(h, who, &((const program_plan *)plan)->s, data))) return s;
+    if ((s = check_alias(h, who, &((const program_plan *)plan)->s, operands))) return s;
     const uint64_t t0 = st_trace_begin();
     s = st_plan_execute(h, plan, data, NULL);
     if (ST_UNLIKELY(t0))

@@ -375,6 +375,41 @@ static void spans(space *p)
     }
 }
 
+/* Are there positions that f32 cannot tell apart: index() along a dim, argmax along what is reduced, of more than 2^24? The
+ * program is then evaluated in f64. */
+static bool far_positions(const space *p)
+{
+    const int64_t most = (int64_t)1 << 24;
+    const st_pw_shape *s = p->s;
+    int64_t reduced = 1; /* no more than s->elements */
+    bool far_dim = false;
+    if (s->elements <= most) return false;
+    for (int d = 0; d < s->rank; d++) {
+        far_dim |= p->dim[d] > most;
+        if (p->axes >> d & 1) reduced *= p->dim[d];
+    }
+    return (far_dim && s->positions) || (reduced > most && st_pw_has_argmax(s->x));
+}
+
+static strata_status bind(space *p, const char *text, const char *const *names, uint32_t axes)
+{
+    st_pw_shape *s = p->s;
+    strata_status st = st_expr_parse(p->e, p->who, text, names, s->f64, &s->x);
+    if (st) return st;
+    if (st_expr_has_matmul(s->x))
+        st = st_fail(p->e, STRATA_ERROR_UNSUPPORTED, "%s: a product (@) cannot be part of this program",
+                     p->who);
+    if (!st) st = bind_variables(p);
+    if (!st) st = broadcast(p);
+    if (!st) st = choose_axes(p, axes);
+    if (!st) st = positions(p);
+    if (st || s->f64 || !far_positions(p)) return st;
+    s->f64 = true;
+    st_expr_free(s->x);
+    s->x = NULL;
+    return bind(p, text, names, axes);
+}
+
 strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, const char *text,
                                st_pw_shape *s)
 {
@@ -398,14 +433,7 @@ strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, c
         k = a->stride + a->rank;
         s->f64 |= a->type == STRATA_F64;
     }
-    strata_status st = st_expr_parse(e, who, text, names, s->f64, &s->x);
-    if (st) return st;
-    if (st_expr_has_matmul(s->x))
-        st = st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: a product (@) cannot be part of this program", who);
-    if (!st) st = bind_variables(&p);
-    if (!st) st = broadcast(&p);
-    if (!st) st = choose_axes(&p, (uint32_t)key[2]);
-    if (!st) st = positions(&p);
+    strata_status st = bind(&p, text, names, (uint32_t)key[2]);
     if (!st) st = check_outputs(&p);
     if (!st) {
         if (s->positions)

@@ -22,9 +22,12 @@ bool st_pw_output_varies(const st_expr *x, int var, const bool *reduced, bool ro
     return result;
 }
 
-bool st_pw_has_index(const st_expr *x)
+static bool has(const st_expr *x, st_op op)
 {
     for (int i = 0; i < x->nvalues; i++)
-        if (x->value[i].op == ST_OP_INDEX) return true;
+        if (x->value[i].op == op) return true;
     return false;
 }
+
+bool st_pw_has_index(const st_expr *x) { return has(x, ST_OP_INDEX); }
+bool st_pw_has_argmax(const st_expr *x) { return has(x, ST_OP_ARGMAX); }

@@ -9,4 +9,5 @@
 bool st_pw_output_varies(const st_expr *x, int var, const bool *reduced, bool row, bool col);
 /* Whether the program asks for index(-1) or index(-2). */
 bool st_pw_has_index(const st_expr *x);
+bool st_pw_has_argmax(const st_expr *x);
 #endif

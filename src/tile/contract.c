@@ -129,6 +129,11 @@ static strata_status check_epilogue(strata_handle *h, const st_problem *pr, cons
             e, STRATA_ERROR_ARGUMENT,
             "%s: the epilogue '%s' reads out before it is written; beta brings the old value into acc",
             pr->who, pr->text);
+    const st_contract *c = pr->data;
+    for (int i = 0; i < (int)c->epi_operands; i++)
+        if (st_expr_find(x, c->epi[i].name) < 0)
+            return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s does not occur in the epilogue \"%s\"",
+                           pr->who, c->epi[i].name, pr->text);
     return STRATA_OK;
 }
 

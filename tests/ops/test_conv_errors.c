@@ -212,6 +212,7 @@ static void test_epilogue_errors(void **state)
     strata_conv_forward(h, &(strata_conv){.epilogue = text, .operands = ops}, tx(), tw(), ty(4, 4))
     test_error(h, E(NULL, good), STRATA_ERROR_ARGUMENT, "operands", "no epilogue");
     test_error(h, E("acc + bais[n]", good), STRATA_ERROR_SYNTAX, "bais");
+    test_error(h, E("acc * 2", good), STRATA_ERROR_ARGUMENT, "operand bias does not occur in the epilogue");
     test_error(h, E("acc + bias[n]", longer), STRATA_ERROR_SHAPE, "bias is 5", "6 output channels");
     test_error(h, E("acc + bias", good), STRATA_ERROR_SHAPE, "bias is 6", "bias[n]");
     test_error(h, E("acc + r", same), STRATA_ERROR_ALIAS, "r overlaps y");

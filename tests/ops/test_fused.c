@@ -313,6 +313,117 @@ static void layer_norm(void **s)
     }
 }
 
+/* Views that lie between each other's elements are apart; the elements between are others' and stay. */
+static void interleaved(void **s)
+{
+    (void)s;
+    enum { N = 50 };
+    float z[2 * N], was[2 * N], image[3 * 5 * 4];
+    for (int i = 0; i < 2 * N; i++) z[i] = was[i] = (float)(i % 17) - 5;
+    const strata_tensor re = strata_vector(z, STRATA_F32, N, 2), im = strata_vector(z + 1, STRATA_F32, N, 2);
+    test_ok(h, RUN("t = re * 0.5 - im * 0.25; im = re * 0.25 + im * 0.5; re = t", 0, {"re", re}, {"im", im}));
+    for (int i = 0; i < N; i++) {
+        const double a = (double)was[2 * i], b = (double)was[2 * i + 1];
+        test_close(z[2 * i], a * 0.5 - b * 0.25, 0, "re[%d]", i);
+        test_close(z[2 * i + 1], a * 0.25 + b * 0.5, 0, "im[%d]", i);
+    }
+    /* channels of one image; two columns of one matrix, one of them reduced */
+    for (int i = 0; i < 60; i++) image[i] = (float)(i * 7 % 23);
+    const strata_tensor all = strata_matrix(image, STRATA_F32, 15, 4, STRATA_ROW_MAJOR, 0);
+    const strata_tensor low = strata_slice(all, 1, 0, 2, 1), high = strata_slice(all, 1, 2, 2, 1);
+    test_ok(h, RUN("y = x - max(x)", 0, {"x", low}, {"y", high}));
+    for (int i = 0; i < 15; i++)
+        for (int c = 0; c < 2; c++) {
+            const int at = i * 4 + c, a = i * 4 * 7 % 23, b = (i * 4 + 1) * 7 % 23;
+            test_close(image[at], at * 7 % 23, 0, "x[%d][%d]", i, c);
+            test_close(image[at + 2], at * 7 % 23 - (a > b ? a : b), 0, "y[%d][%d]", i, c);
+        }
+    test_ok(h, strata_activation_forward(h, NULL, low, high));
+    test_ok(h, strata_softmax_forward(h, NULL, low, high));
+    test_ok(h, RUN("y = sum(x)", 1, {"x", strata_slice(all, 1, 1, 1, 1)},
+                   {"y", strata_point(image + 2, STRATA_F32)}));
+    double sum = 0;
+    for (int i = 0; i < 15; i++) sum += (i * 4 + 1) * 7 % 23;
+    test_close(image[2], sum, 0, "sum of a column");
+    /* one element that is shared is enough */
+    test_error(h, RUN("y = x", 0, {"x", strata_slice(all, 1, 0, 2, 1)}, {"y", strata_slice(all, 1, 1, 2, 1)}),
+               STRATA_ERROR_ALIAS, "y overlaps", "x");
+    test_error(h,
+               RUN("y = x", 0, {"x", strata_vector(z, STRATA_F32, 10, 2)},
+                   {"y", strata_vector(z + 3, STRATA_F32, 10, 3)}),
+               STRATA_ERROR_ALIAS, "y overlaps", "x");
+}
+
+/* Beyond 2^24 f32 cannot tell neighbours apart: such programs are evaluated in f64. */
+static void far_positions(void **s)
+{
+    (void)s;
+    const int64_t n = 17000000, at = 16777219;
+    uint8_t *x = calloc((size_t)n, 1);
+    test_check(x != NULL, "no memory for %lld bytes", (long long)n);
+    x[at] = 3, x[at + 1] = 3;
+    int64_t a = 0;
+    int32_t last = 0, first = 0;
+    const strata_tensor X = strata_vector(x, STRATA_U8, n, 1);
+    test_ok(h, RUN("a = argmax(x)", 0, {"x", X}, {"a", strata_point(&a, STRATA_I64)}));
+    test_check(a == at, "argmax is %lld, not %lld", (long long)a, (long long)at);
+    test_ok(h, RUN("last = max(select(x == 3, index(0), -1)); first = min(select(x == 3, index(-1), 2e9))", 0,
+                   {"x", X}, {"last", strata_point(&last, STRATA_I32)},
+                   {"first", strata_point(&first, STRATA_I32)}));
+    test_check(last == at + 1 && first == at, "positions are %d to %d", (int)first, (int)last);
+    /* the product of reduced dims counts */
+    a = 0;
+    test_ok(h, RUN("a = argmax(x)", 3, {"x", strata_matrix(x, STRATA_U8, 4250, 4000, STRATA_ROW_MAJOR, 0)},
+                   {"a", strata_point(&a, STRATA_I64)}));
+    test_check(a == at, "argmax of the matrix is %lld, not %lld", (long long)a, (long long)at);
+    free(x);
+}
+
+/* A factor that stands outside the product too; what a product refuses speaks of the caller's own program. */
+static void factors_again(void **s)
+{
+    (void)s;
+    enum { N = 23 };
+    float x[N * N], w[N * N], y[N * N], was[N * N];
+    for (int i = 0; i < N * N; i++) x[i] = was[i] = (float)(i % 7 - 3), w[i] = (float)(i % 5 - 2), y[i] = 7;
+    const strata_tensor X = strata_matrix(x, STRATA_F32, N, N, STRATA_ROW_MAJOR, 0);
+    strata_tensor W = X, Y = X;
+    W.data = w, Y.data = y;
+    test_error(h, RUN("X = X @ W", 0, {"X", X}, {"W", W}), STRATA_ERROR_ALIAS,
+               "strata_fused: X receives X @ W");
+    test_error(h, RUN("y = X @ W; X = y", 0, {"X", X}, {"W", W}, {"y", Y}), STRATA_ERROR_ALIAS,
+               "strata_fused", "writes X");
+    test_error(h, RUN("y = X @ W", 0, {"X", X}, {"W", W}, {"y", X}), STRATA_ERROR_ALIAS, "strata_fused: y",
+               "overlaps X");
+    test_error(h, RUN("y = X @ W + r", 0, {"X", X}, {"W", W}, {"r", Y}, {"y", Y}), STRATA_ERROR_ALIAS,
+               "strata_fused: y", "overlaps r");
+    test_error(h, RUN("y = X @ W", 0, {"X", X}, {"W", W}, {"y", Y}, {"z", W}), STRATA_ERROR_ARGUMENT,
+               "strata_fused: operand z does not occur");
+    test_error(h, RUN("y = X @ W", 0, {"X", X}, {"W", W}, {"X", W}, {"y", Y}), STRATA_ERROR_ARGUMENT,
+               "X is given twice");
+    strata_tensor bad = Y;
+    bad.rank = 99;
+    test_error(h, RUN("y = X @ W + r", 0, {"X", X}, {"W", W}, {"r", bad}, {"y", Y}), STRATA_ERROR_ARGUMENT,
+               "strata_fused: r", "rank");
+    test_error(h,
+               RUN("y = P @ W + P", 0, {"P", strata_slice(X, 1, 0, 5, 1)}, {"W", strata_slice(W, 0, 0, 5, 1)},
+                   {"y", Y}),
+               STRATA_ERROR_SHAPE, "strata_fused: P stands outside the product", "23x5", "y (23x23)");
+    for (int i = 0; i < N * N; i++) test_check(y[i] == 7 && x[i] == was[i], "%d was written", i);
+    test_ok(h, RUN("y = 2 * (X @ W) + X * W - X", 0, {"X", X}, {"W", W}, {"y", Y}));
+    for (int i = 0; i < N * N; i++) {
+        double p = 0;
+        for (int k = 0; k < N; k++) p += (double)x[i / N * N + k] * (double)w[k * N + i % N];
+        test_close(y[i], 2 * p + (double)x[i] * (double)w[i] - (double)x[i], 0, "y[%d]", i);
+    }
+    test_ok(h, RUN("y = X @ X + X", 0, {"X", X}, {"y", Y}));
+    for (int i = 0; i < N * N; i++) {
+        double p = 0;
+        for (int k = 0; k < N; k++) p += (double)x[i / N * N + k] * (double)x[k * N + i % N];
+        test_close(y[i], p + (double)x[i], 0, "square y[%d]", i);
+    }
+}
+
 static void products(void **s)
 {
     (void)s;
@@ -460,7 +571,10 @@ int main(void)
                                        cmocka_unit_test(positions),
                                        cmocka_unit_test(indexed_vectors),
                                        cmocka_unit_test(layer_norm),
+                                       cmocka_unit_test(interleaved),
+                                       cmocka_unit_test(far_positions),
                                        cmocka_unit_test(products),
+                                       cmocka_unit_test(factors_again),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(empty),
                                        cmocka_unit_test(threads_same_bits)};

@@ -285,6 +285,8 @@ static void errors(void **state)
                "out");
     test_error(h, GEMM(A, B, C, (&(strata_gemm_options){.epilogue = "sum(acc)"})), STRATA_ERROR_UNSUPPORTED,
                "reduction");
+    test_error(h, GEMM(A, B, C, (&(strata_gemm_options){.epilogue = "acc * 2", .operands = wide})),
+               STRATA_ERROR_ARGUMENT, "operand r does not occur in the epilogue", "acc * 2");
     strata_operand same[] = {{"r", C}, {NULL, {0}}};
     test_error(h, GEMM(A, B, C, (&(strata_gemm_options){.epilogue = "acc + r", .operands = same})),
                STRATA_ERROR_ALIAS, "C overlaps", "r");

@@ -61,6 +61,32 @@ static void maps_join(void **state)
     st_expr_free(s.x);
 }
 
+/* f32 holds the positions of 2^24 elements; the program of a longer dim with positions is f64. Only shapes are looked at. */
+static void far_positions_are_f64(void **state)
+{
+    (void)state;
+    st_err e = {0};
+    st_pw_shape s;
+    const int64_t most = (int64_t)1 << 24;
+    const struct {
+        const char *text;
+        uint32_t axes;
+        int64_t rows, cols;
+        bool f64;
+    } t[] = {{"y = argmax(x)", 0, 2, most, false},          {"y = argmax(x)", 0, 2, most + 1, true},
+             {"y = argmax(x)", 3, 4096, 4096, false},       {"y = argmax(x)", 3, 4096, 4097, true},
+             {"y = argmax(x)", 1, most + 1, 2, true},       {"y = argmax(x)", 1, 2, most + 1, false},
+             {"y = sum(x)", 0, 2, most + 1, false},         {"y = sum(x + index(0))", 0, 2, most + 1, true},
+             {"y = sum(x + index(-1))", 3, 2, most, false}, {"y = sum(x * index(-2))", 0, most + 1, 2, true}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const strata_tensor x = ARRAY(t[i].rows, t[i].cols),
+                            y = ARRAY(t[i].axes & 1 ? 1 : t[i].rows, t[i].axes == 1 ? t[i].cols : 1);
+        MAKE(t[i].text, t[i].axes, {"x", x}, {"y", y});
+        assert_int_equal(s.f64, t[i].f64);
+        st_expr_free(s.x);
+    }
+}
+
 static void reductions_choose(void **state)
 {
     (void)state;
@@ -133,7 +159,8 @@ static void lists_kernels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(maps_join), cmocka_unit_test(reductions_choose),
-                                       cmocka_unit_test(spans_and_views), cmocka_unit_test(lists_kernels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(maps_join), cmocka_unit_test(far_positions_are_f64),
+                                       cmocka_unit_test(reductions_choose), cmocka_unit_test(spans_and_views),
+                                       cmocka_unit_test(lists_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
