@@ -66,7 +66,7 @@ static options read_options(int argc, char **argv)
         case 'w': o.weights = optarg; break;
         case 'D': o.device = optarg; break;
         case 'e': o.epochs = (int)whole("epochs", optarg, 1, 1000); break;
-        case 't': o.threads = (int)whole("threads", optarg, 1, 4096); break;
+        case 't': o.threads = (int)whole("threads", optarg, 1, 256); break;
         case 'q': o.quick = true; break;
         case 'h': fputs(help, stdout); exit(DONE);
         default: fputs(help, stderr); exit(USAGE);
@@ -348,9 +348,13 @@ static int show_path(job *j)
 
 static int run(job *j)
 {
-    char why[1000];
+    char why[8300];
     int right, code = read_data(j->o, &j->train, &j->test);
     if (code) return code;
+    if (weights_writable(j->o->weights, why, sizeof why)) { /* not after the training */
+        fprintf(stderr, "strata-demo: %s\n", why);
+        return FAILED;
+    }
     j->order = malloc((size_t)j->train.count * sizeof *j->order);
     j->n = net_create(j->o->device, j->o->threads, BATCH, 1, why, sizeof why);
     if (!j->n || !j->order) {

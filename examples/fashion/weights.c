@@ -97,20 +97,46 @@ static int build(net *n, block *b, char *why, size_t size)
     return b->failed ? -1 : 0;
 }
 
+enum { BESIDE = 4096 };
+
+/* The name under which the file is built. */
+static int name_beside(const char *path, char beside[BESIDE], char *why, size_t size)
+{
+    struct stat there;
+    if (!stat(path, &there) && !S_ISREG(there.st_mode))
+        snprintf(why, size, "%s: is not a regular file; weights replace files only", path);
+    else if (snprintf(beside, BESIDE, "%s.%ld", path, (long)getpid()) >= BESIDE)
+        snprintf(why, size, "%s: the path is too long", path);
+    else
+        return 0;
+    return -1;
+}
+
+static int unwritten(const char *path, int error, char *why, size_t size)
+{
+    snprintf(why, size, "%s: cannot be written: %s", path, strerror(error));
+    return -1;
+}
+
+int weights_writable(const char *path, char *why, size_t size)
+{
+    char beside[BESIDE];
+    if (name_beside(path, beside, why, size)) return -1;
+    FILE *f = fopen(beside, "wb");
+    if (!f) return unwritten(path, errno, why, size);
+    bool ok = fputc(0, f) != EOF && !fflush(f);
+    int error = errno;
+    fclose(f);
+    remove(beside);
+    return ok ? 0 : unwritten(path, error, why, size);
+}
+
 int weights_save(net *n, const char *path, char *why, size_t size)
 {
     block b = {0};
-    char beside[4096];
-    struct stat there;
-    if (!stat(path, &there) && !S_ISREG(there.st_mode)) {
-        snprintf(why, size, "%s: is not a regular file; weights replace files only", path);
-        return -1;
-    }
-    int r = build(n, &b, why, size);
-    if (!r && snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
-        snprintf(why, size, "%s: the path is too long", path);
-        r = -1;
-    }
+    char beside[BESIDE];
+    int r = name_beside(path, beside, why, size);
+    if (!r) r = build(n, &b, why, size);
     if (!r) {
         FILE *f = fopen(beside, "wb");
         bool ok = f && fwrite(b.data, 1, b.size, f) == b.size && !fflush(f) && !fsync(fileno(f));
@@ -118,9 +144,8 @@ int weights_save(net *n, const char *path, char *why, size_t size)
         if (f && fclose(f) && ok) ok = false, error = errno;
         if (ok && rename(beside, path)) ok = false, error = errno;
         if (!ok) {
-            snprintf(why, size, "%s: cannot be written: %s", path, strerror(error));
+            r = unwritten(path, error, why, size);
             if (f) remove(beside);
-            r = -1;
         }
     }
     free(b.data);

@@ -19,6 +19,7 @@
 #include "net.h"
 
 /* 0, or -1 with the file and what is wrong with it in why (n bytes). A failed load leaves the network as it was. */
+int weights_writable(const char *path, char *why, size_t size); /* a trial that leaves nothing behind */
 int weights_save(net *n, const char *path, char *why, size_t size);
 int weights_load(net *n, const char *path, char *why, size_t size);
 #endif

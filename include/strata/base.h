@@ -136,7 +136,7 @@ STRATA_API strata_tensor strata_batch(strata_tensor matrix, int64_t count, int64
 /* Views of a view. */
 STRATA_API strata_tensor strata_transpose(strata_tensor t); /* swaps the last two dims */
 STRATA_API strata_tensor strata_permute(strata_tensor t, const int *order);
-/* elements begin, begin + step, ... (count of them) of dim `axis`; step may be negative */
+/* elements begin, begin + step, ... (count of them) of dim `axis`; step may be negative and is never 0 */
 STRATA_API strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, int64_t count, int64_t step);
 /* other dims over the same elements; refused where the strides do not allow it without a copy */
 STRATA_API strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim);
@@ -152,8 +152,8 @@ STRATA_API int64_t strata_count(strata_tensor t); /* product of the dims; -1 whe
 STRATA_API size_t strata_tensor_describe(strata_tensor t, char *buf, size_t n);
 STRATA_API const char *strata_version(void);
 
-/* Why the last failed call on this handle failed: outermost call first, ending in the layer at fault and a remedy. With
- * NULL: the last failure on this thread of a call that had no handle. Valid until the next failing call. Never NULL. */
+/* Why the last failed call on this handle failed: outermost call first, ending in the layer at fault and a remedy. With NULL: the last
+ * failure on this thread of a call that had no handle. Valid until the next failing call. Never NULL. Of a destroyed handle it says so. */
 STRATA_API const char *strata_error(const strata_handle *h);
 
 #ifdef __cplusplus

@@ -29,7 +29,8 @@ typedef struct strata_run {
     uint64_t reserved[4]; /* zero */
 } strata_run;
 
-/* data[] are the addresses of the operands in the order in which the plan's maker takes them. */
+/* data[] are the addresses of the operands in the order in which the plan's maker takes them. That they overlap no more than the maker allows
+ * is the caller's duty: a run does not look. */
 STRATA_API strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[],
                                          const strata_run *r);
 STRATA_API size_t strata_plan_workspace(const strata_plan *p);

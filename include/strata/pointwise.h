@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* A name in an expression and the tensor behind it. Arrays of operands end with a row whose name is NULL. */
+/* A name in an expression (at most 23 characters) and the tensor behind it. Arrays of operands end with a row whose name is NULL. */
 typedef struct strata_operand {
     const char *name;
     strata_tensor tensor;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* `device`: "cpu"; "cuda:0" (operands must be memory that this GPU reaches); "auto": the first GPU that Strata can use (compute
+/* `device`: "cpu"; "cuda:0" or "cuda" (operands must be memory that this GPU reaches); "auto" or NULL: the first GPU that Strata can use (compute
  * capability 8.0 or newer), where host operands are copied to the device and back (synchronously, traced), else the CPU. STRATA_DEVICE in the
  * environment names what "auto" is. *h is NULL on failure; strata_error(NULL) says why. */
 STRATA_API strata_status strata_create(strata_handle **h, const char *device);
@@ -138,7 +138,8 @@ STRATA_API strata_status strata_graph_launch(strata_handle *h, strata_graph *g);
 STRATA_API strata_status strata_graph_destroy(strata_graph *g); /* NULL is allowed */
 
 /* Tracing, also by the environment: STRATA_TRACE=1 prints one line per call per layer to stderr, STRATA_TRACE=file.json
- * writes Chrome trace events (open in Perfetto). `where`: NULL or "" off, "1" or "stderr", or a file name. */
+ * writes Chrome trace events (open in Perfetto). `where`: NULL, "", "0" or "off" off, "1" or "stderr", or a file name (any other text: "2"
+ * is a file). STRATA_ERROR_IO: the file cannot be written, or the one that was being written is incomplete; tracing is off then. */
 STRATA_API strata_status strata_set_trace(const char *where);
 
 #ifdef __cplusplus

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - the error chain: one sentence, frames from the outside in, one remedy. Composed when it is asked for. */
-#include "base/base.h"
+#include "base/head.h"
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local st_err thread_error;
 
 st_err *st_err_thread(void) { return &thread_error; }
-/* A handle's first member is its error context; base does not know the rest of it. */
-st_err *st_err_of(strata_handle *h) { return h ? (st_err *)(void *)h : &thread_error; }
+st_err *st_err_of(strata_handle *h) { return h ? &((st_handle_head *)(void *)h)->err : &thread_error; }
 
 strata_status st_vfail(st_err *e, strata_status s, const char *fmt, va_list ap)
 {
@@ -62,7 +61,11 @@ static size_t append(char *buf, size_t n, size_t at, const char *fmt, ...)
 
 const char *strata_error(const strata_handle *h)
 {
-    st_err *e = h ? (st_err *)(uintptr_t)h : &thread_error;
+    /* of a pointer from anywhere nothing but the magic is read, and that only where a handle can lie */
+    st_handle_head *head = (st_handle_head *)(uintptr_t)h;
+    if (h && ((uintptr_t)h % ST_HANDLE_ALIGN || head->magic != ST_HANDLE_MAGIC))
+        return "the handle is destroyed, or not a strata_handle; make one with strata_create";
+    st_err *e = h ? &head->err : &thread_error;
     if (e->status == STRATA_OK) return "no error";
     size_t at = append(e->composed, sizeof e->composed, 0, "%s", e->text);
     /* frames were added from the inside out; a reader wants the outermost first */

@@ -173,7 +173,7 @@ strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, int64_t cou
     if (!usable(&t)) return t;
     if (axis < 0 || axis >= t.rank) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, axis);
     int64_t last = begin, off, size = t.dim[axis];
-    if (step == 0) step = 1;
+    if (step == 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_STEP, axis, 0);
     if (count < 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_COUNT, axis, count);
     if (begin < 0 || begin > size || (begin == size && count > 0))
         return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, begin);

@@ -23,7 +23,8 @@ typedef enum st_bad {
     ST_BAD_BROADCAST,     /* axis, size wanted */
     ST_BAD_OVERFLOW,      /* axis */
     ST_BAD_ORDER,         /* order */
-    ST_BAD_SUBBYTE        /* offset in elements */
+    ST_BAD_SUBBYTE,       /* offset in elements */
+    ST_BAD_SLICE_STEP     /* axis */
 } st_bad;
 
 /* tensor_overlap.c: do two different indices of a checked view name the same memory? */

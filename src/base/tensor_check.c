@@ -46,6 +46,12 @@ static void maker_words(const strata_tensor *t, char *out, size_t n)
                  "is a slice that reaches element %lld of axis %d, which has %lld elements (0 to %lld)", v,
                  axis, own, own - 1);
         return;
+    case ST_BAD_SLICE_STEP:
+        snprintf(out, n,
+                 "is a slice of axis %d with step %lld: steps are 1 or more, or negative; strata_broadcast "
+                 "repeats an element",
+                 axis, v);
+        return;
     case ST_BAD_RESHAPE_COUNT:
         if (v < 0)
             snprintf(out, n, "was reshaped to dims whose product does not fit 63 bits; it has %lld elements",

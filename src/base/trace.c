@@ -19,14 +19,21 @@ static pid_t owner;
 static atomic_int next_thread;
 static _Thread_local int thread_number, depth;
 
-static void close_file(void)
+/* False when not all of it could be written: errno says why. */
+static bool close_file(void)
 {
-    if (!file) return;
+    bool ok = true;
+    if (!file) return true;
     if (getpid() == owner) {
+        int error = 0;
         fputs("\n]}\n", file);
-        fclose(file);
+        if (ferror(file) || fflush(file)) error = errno;
+        if (fclose(file) && !error) error = errno;
+        ok = !error;
+        errno = error;
     }
     file = NULL;
+    return ok;
 }
 
 /* Fork: nobody may hold the lock across it, and the child's copy of the buffer must be empty, or its exit would write it again. */
@@ -42,8 +49,28 @@ static void at_exit(void)
 {
     pthread_mutex_lock(&lock);
     atomic_store(&st_trace_on, 0);
-    close_file();
+    if (!close_file()) fprintf(stderr, "strata: the trace file is incomplete: %s\n", strerror(errno));
     pthread_mutex_unlock(&lock);
+}
+
+static bool means_off(const char *where)
+{
+    return !where || !*where || !strcmp(where, "0") || !strcmp(where, "off");
+}
+
+/* the first bytes go out at once, so that a full disk is known before anything is traced */
+static bool open_file(const char *where)
+{
+    file = fopen(where, "we");
+    if (!file) return false;
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
+    first_event = true;
+    if (!fflush(file)) return true;
+    int error = errno;
+    fclose(file);
+    file = NULL;
+    errno = error;
+    return false;
 }
 
 bool st_trace_set(const char *where, char *why, size_t n)
@@ -53,18 +80,18 @@ bool st_trace_set(const char *where, char *why, size_t n)
     pthread_once(&fork_once, register_fork);
     pthread_mutex_lock(&lock);
     atomic_store(&st_trace_on, 0);
-    close_file();
-    if (where && *where && strcmp(where, "0")) {
+    if (!close_file()) {
+        snprintf(why, n, "the trace file is incomplete: %s", strerror(errno));
+        ok = false;
+    }
+    if (ok && !means_off(where)) {
         origin = st_now_ns();
         owner = getpid();
         if (strcmp(where, "1") && strcmp(where, "stderr")) {
-            file = fopen(where, "we");
-            if (!file) {
+            if (!open_file(where)) {
                 snprintf(why, n, "the trace file '%s' cannot be written: %s", where, strerror(errno));
                 ok = false;
             } else {
-                fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
-                first_event = true;
                 if (!registered) atexit(at_exit);
                 registered = true;
             }
@@ -79,7 +106,7 @@ static void init_once(void)
 {
     char why[300];
     const char *where = st_env("STRATA_TRACE");
-    /* an unwritable file may not stop the program; this is the one place where the library speaks unasked, and tracing was asked for */
+    /* an unwritable file may not stop the program; here and in at_exit the library speaks unasked, and tracing was asked for */
     if (where && !st_trace_set(where, why, sizeof why))
         fprintf(stderr, "strata: STRATA_TRACE ignored: %s\n", why);
 }

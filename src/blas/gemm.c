@@ -243,7 +243,10 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
         if (use.written && (s = check_output_operand(h, who, A, B, C, o, x, addresses))) return s;
         if (addresses && st_tensor_overlap(&x->tensor, C))
             return st_fail(e, STRATA_ERROR_ALIAS,
-                           "%s: C overlaps the epilogue's operand %s in memory; beta = 1 adds C's old value",
+                           use.written
+                               ? "%s: C overlaps the epilogue's output %s in memory; give each its own"
+                               : "%s: C overlaps the epilogue's operand %s in memory; beta = 1 adds "
+                                 "C's old value",
                            who, x->name);
         data[3 + n] = x->tensor.data;
     }

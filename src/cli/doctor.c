@@ -104,6 +104,8 @@ int verb_doctor(int argc, char **argv)
                        deep     ? "--deep"
                        : verify ? "--verify"
                                 : "--watch");
+    if (plan && !plan[strspn(plan, " ,;\t")])
+        return cli_bad("doctor", "--plan is empty: give parts such as \"rtx 2080 ti, pytorch 2.8\"");
     if (plan) return st_doctor_plan(plan, stdout, json != NULL);
     if (subject) return look_for(root, subject, json != NULL);
     st_live live = {.body = cli_doctor_child, .deep = deep != NULL};

@@ -280,5 +280,8 @@ int verb_info(int argc, char **argv)
     else
         print_text(devices, count);
     strata_destroy(h);
+    /* a wish for "auto" that cannot be met shows nowhere else, as long as no program asks for "auto" */
+    if (getenv("STRATA_DEVICE") && strata_get_device_info("auto", &devices[0]))
+        return cli_failed("info", NULL);
     return CLI_OK;
 }

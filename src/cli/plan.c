@@ -354,8 +354,8 @@ int verb_plan(int argc, char **argv)
         choice.workspace_limit = (size_t)v;
         choice.limit_workspace = true;
     }
-    if (c.threads && !cli_integer(c.threads, 1, 4096, &v))
-        return cli_bad("plan", "--threads takes 1 to 4096, not '%.40s'", c.threads);
+    if (c.threads && !cli_integer(c.threads, 1, 256, &v))
+        return cli_bad("plan", "--threads takes 1 to 256, not '%.40s'", c.threads);
     static const char *const known[] = {"gemm", "conv"};
     if (strcmp(w[0], "gemm") != 0 && strcmp(w[0], "conv") != 0) {
         const char *near = cli_nearest(w[0], known, 2, sizeof *known);

@@ -412,8 +412,8 @@ int verb_selftest(int argc, char **argv)
     int64_t n = 0;
     argv[0] = "selftest";
     if (cli_parse(&usage, argc, argv, NULL, 0, &code) < 0) return code;
-    if (threads && !cli_integer(threads, 1, 4096, &n))
-        return cli_bad("selftest", "--threads takes 1 to 4096, not '%.40s'", threads);
+    if (threads && !cli_integer(threads, 1, 256, &n))
+        return cli_bad("selftest", "--threads takes 1 to 256, not '%.40s'", threads);
     if (only && strcmp(only, "ops") != 0) return one_part(only, device);
     tally t = {.verbose = verbose != NULL, .json = json != NULL, .steps = {.out = stdout}};
     if (strata_create(&t.h, "cpu")) return cli_failed("selftest", NULL);

@@ -11,6 +11,10 @@ static strata_status axis_of(strata_handle *h, const char *who, const strata_sof
     if (s) return s;
     int axis = o->axis_is_set ? o->axis : o->axis ? o->axis : -1;
     if (axis < 0) axis += x->rank;
+    if (x->rank == 0)
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                       "%s: the tensor is a single element, of rank 0: it has no axis; give it a dim of 1",
+                       who);
     if (axis < 0 || axis >= x->rank)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: axis is %d, but the tensor is %s, of rank %d: axes are %d to %d", who, o->axis,

@@ -61,6 +61,19 @@ void st_doctor_sort(st_doctor *d)
             if ((int)d->findings[i].layer == layer) d->order[n++] = i;
 }
 
+/* Too few descriptors hide files: what was taken for missing may be there, so nothing that was seen here is called a fault. */
+static void starved(st_doctor *d)
+{
+    const int error = st_root_starved(d->m.root);
+    if (!error) return;
+    for (int i = 0; i < d->count; i++)
+        if (d->findings[i].state == ST_FINDING_FAULT) d->findings[i].state = ST_FINDING_WARNING;
+    st_fix(st_report(d, ST_APPLICATION, ST_FINDING_WARNING, "few_descriptors",
+                     "not all could be looked at: %s; what is said to be missing may be there",
+                     strerror(error)),
+           "raise the limit of open files (ulimit -n 1024) and look again");
+}
+
 st_doctor *st_doctor_run(const char *path, int *error) { return st_doctor_look(path, NULL, error); }
 
 st_doctor *st_doctor_look(const char *path, const st_live *live, int *error)
@@ -97,6 +110,7 @@ st_doctor *st_doctor_look(const char *path, const st_live *live, int *error)
     st_probe_frameworks(d);
     st_probe_application(d);
     if (live) st_live_end(d, live, asked);
+    starved(d);
     st_doctor_sort(d);
     *error = 0;
     return d;

@@ -67,8 +67,8 @@ static const char *open_image(int fd, image *m, st_elf *e)
     if (fstat(fd, &st) || st.st_size < 0) return "cannot be examined";
     m->size = (uint64_t)st.st_size;
     if (m->size == 0) return "is empty";
+    if (!get(m, 0, id, SELFMAG) || memcmp(id, ELFMAG, SELFMAG)) return "is no ELF file";
     if (!get(m, 0, id, sizeof(Elf32_Ehdr))) return "is too short for a library";
-    if (memcmp(id, ELFMAG, SELFMAG)) return "is no ELF file";
     if (id[EI_DATA] != ELFDATA2LSB) return "is for a big-endian machine";
     if (id[EI_CLASS] != ELFCLASS32 && id[EI_CLASS] != ELFCLASS64) return "has a damaged ELF header";
     m->wide = id[EI_CLASS] == ELFCLASS64;

@@ -69,7 +69,9 @@ static void examine(st_machine *m, st_copy *c)
     st_elf e;
     int fd = st_root_openfile(m->root, c->real);
     if (fd < 0) {
-        c->damaged = errno == EACCES ? "may not be read by this user" : "is no regular file";
+        c->damaged = errno == EACCES || errno == EPERM    ? "may not be read by this user"
+                     : errno == EINVAL || errno == EISDIR ? "is no regular file"
+                                                          : "cannot be read";
         return;
     }
     bool named = version_in_name(c->real, c->version, sizeof c->version);

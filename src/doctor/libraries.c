@@ -3,6 +3,7 @@
 #include "doctor/elf.h"
 #include "doctor/machine.h"
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -369,6 +370,21 @@ void st_probe_blas(st_doctor *d)
         if (!st_root_lstat(m->root, places[k], &s)) continue;
         int fd = st_root_openfile(m->root, places[k]);
         st_finding *f;
+        int error = errno;
+        if (fd < 0 && error != ENOENT && error != ENOTDIR && error != ELOOP && error != EISDIR &&
+            error != EINVAL) {
+            f = st_report(d, ST_LIBRARIES, ST_FINDING_NOTE, "blas_unseen",
+                          "libblas.so.3 could not be looked at: %s", strerror(error));
+            st_evidence(f, "%s", places[k]);
+            return;
+        }
+        if (fd < 0 && (error == EISDIR || error == EINVAL)) {
+            f = st_report(d, ST_LIBRARIES, ST_FINDING_FAULT, "blas_broken",
+                          "libblas.so.3 is no regular file");
+            st_evidence(f, "%s", places[k]);
+            st_fix(f, "sudo apt install --reinstall libblas3");
+            return;
+        }
         if (fd < 0) {
             f = st_report(d, ST_LIBRARIES, ST_FINDING_FAULT, "blas_broken", "libblas.so.3 leads nowhere");
             st_evidence(f, "%s", places[k]);
@@ -379,6 +395,9 @@ void st_probe_blas(st_doctor *d)
         wanted w = {st_facts_table(m->facts, "blas_symbols"), NULL};
         w.seen = calloc((size_t)w.t->rows + 1, 1);
         bool read = w.seen && st_elf_symbols(fd, see_symbol, &w);
+        st_elf head;
+        const char *why = NULL;
+        if (!read && st_elf_read(fd, &head, &why)) why = NULL;
         close(fd);
         int fortran = 0, cblas = 0, total = 0;
         bool needed = false;
@@ -403,8 +422,8 @@ void st_probe_blas(st_doctor *d)
         free(w.seen);
         st_root_resolve(m->root, places[k], real);
         if (!read) {
-            f = st_report(d, ST_LIBRARIES, ST_FINDING_WARNING, "blas_unreadable",
-                          "libblas.so.3 has no readable symbol table");
+            f = st_report(d, ST_LIBRARIES, ST_FINDING_WARNING, "blas_unreadable", "libblas.so.3 %s",
+                          why ? why : "has no readable symbol table");
             st_evidence(f, "%s", real);
         } else if (fortran + cblas) {
             f = st_report(

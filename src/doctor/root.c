@@ -16,7 +16,7 @@
 
 enum { MAX_LINKS = 40, MAX_DEPTH = 64, REST = 4096 };
 struct st_root {
-    int fd;
+    int fd, starved; /* EMFILE or ENFILE, once an open failed by it */
     bool host;
 };
 typedef struct walk {
@@ -54,6 +54,13 @@ void st_root_close(st_root *r)
 }
 
 bool st_root_is_host(const st_root *r) { return r->host; }
+int st_root_starved(const st_root *r) { return r->starved; }
+
+/* What is missing for want of descriptors is not known to be missing; errno stays. */
+static void remember(st_root *r)
+{
+    if (errno == EMFILE || errno == ENFILE) r->starved = errno;
+}
 
 static void pop(walk *w)
 {
@@ -92,7 +99,7 @@ static bool push(walk *w)
 }
 
 /* On success the caller uses w and calls finish(w). */
-static bool go(const st_root *r, const char *path, bool follow, walk *w)
+static bool step_down(const st_root *r, const char *path, bool follow, walk *w)
 {
     char rest[REST], target[ST_PATH];
     int links = 0;
@@ -136,6 +143,13 @@ static bool go(const st_root *r, const char *path, bool follow, walk *w)
     }
     if (!w->last[0] && fstat(w->fd[w->depth], &w->stat)) return fail(w, errno);
     return true;
+}
+
+static bool go(st_root *r, const char *path, bool follow, walk *w)
+{
+    if (step_down(r, path, follow, w)) return true;
+    remember(r);
+    return false;
 }
 
 bool st_root_resolve(st_root *r, const char *path, char out[ST_PATH])
@@ -202,6 +216,7 @@ int st_root_openfile(st_root *r, const char *path)
     }
     int fd = openat(w.fd[w.depth], w.last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct stat s;
+    if (fd < 0) remember(r);
     finish(&w);
     if (fd >= 0 && (fstat(fd, &s) || !S_ISREG(s.st_mode))) {
         close(fd);
@@ -286,6 +301,7 @@ bool st_root_list(st_root *r, const char *path, st_list *out)
                                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                                      : -1;
     int error = S_ISDIR(w.stat.st_mode) ? errno : ENOTDIR;
+    if (fd < 0 && error != ENOTDIR) remember(r);
     finish(&w);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {

@@ -12,6 +12,7 @@ typedef struct st_root st_root;
 st_root *st_root_open(const char *path, int *error);
 void st_root_close(st_root *r);
 bool st_root_is_host(const st_root *r); /* the root is "/" itself */
+int st_root_starved(const st_root *r);  /* EMFILE or ENFILE when a file could not be opened by it, else 0 */
 
 /* The functions below return false (or -1, NULL) with errno set. Paths are absolute inside the root. */
 /* The path without links. */

@@ -10,7 +10,7 @@
 
 enum { STAGES = 6 };
 static const struct {
-    const char *name, *needless; /* said when nothing was found */
+    const char *name, *needless; /* said when nothing was found; NULL: no_kernel's words */
     const char *ids[5];          /* findings that show that it works, best first */
     unsigned layers;             /* bits of the layers whose faults are its own */
 } stages[STAGES] = {
@@ -20,7 +20,7 @@ static const struct {
      1u << ST_HARDWARE | 1u << ST_DRIVER},
     {"toolkit", "no CUDA toolkit: needed only to compile with nvcc", {"toolkit", "nvrtc"}, 1u << ST_RUNTIME},
     {"cuDNN", "no cuDNN: needed by frameworks, whose wheels bring their own", {"cudnn_copy"}, 0},
-    {"own kernel", "no kernel was compiled: no GPU, or no NVRTC", {"nvrtc_compile", "kernel"}, 0},
+    {"own kernel", NULL, {"nvrtc_compile", "kernel"}, 0},
     {"product", "no product was run on a GPU", {"gemm_gpu", "gemm_rate"}, 1u << ST_LIBRARIES},
     {"framework",
      "this Python has no torch",
@@ -72,6 +72,20 @@ static const st_finding *find(const st_doctor *d, const char *id)
         if (strcmp(f->id, id) == 0 && (f->state == ST_FINDING_OK || f->state == ST_FINDING_NOTE)) return f;
     }
     return NULL;
+}
+
+static const char *no_kernel(const st_doctor *d)
+{
+    const st_machine *m = &d->m;
+    if (!st_doctor_has_gpu(d)) return "no kernel was compiled: there is no GPU to run it";
+    for (int i = 0; i < m->copy_count; i++)
+        if (!strcmp(m->copies[i].stem, "libnvrtc") && !m->copies[i].broken && !m->copies[i].damaged)
+            return "no kernel was compiled, although NVRTC is here";
+    return "no kernel was compiled: no NVRTC";
+}
+static const char *needless(const st_doctor *d, int stage)
+{
+    return stages[stage].needless ? stages[stage].needless : no_kernel(d);
 }
 
 static bool cudnn_finding(const st_finding *f) { return strncmp(f->id, "cudnn", 5) == 0; }
@@ -159,7 +173,7 @@ static void print_stages(const st_doctor *d, FILE *out)
         const st_finding *f;
         enum st_state s = state_of(d, i, &f);
         fprintf(out, "%d %-11s %-6s ", i + 1, stages[i].name, words[s]);
-        st_wrap(out, 21, 21, f ? f->text : stages[i].needless);
+        st_wrap(out, 21, 21, f ? f->text : needless(d, i));
         for (int k = 0; s == ST_FINDING_OK && k < ST_COUNT(stages[i].ids) && stages[i].ids[k]; k++) {
             const st_finding *more = find(d, stages[i].ids[k]);
             if (!more || more == f) continue;
@@ -198,7 +212,7 @@ int st_doctor_verify(const st_live *live, FILE *out, bool json)
             st_json_open(&j, NULL, '{');
             st_json_string(&j, "name", stages[i].name);
             st_json_string(&j, "state", st_state_names[s]);
-            st_json_string(&j, "text", f ? f->text : stages[i].needless);
+            st_json_string(&j, "text", f ? f->text : needless(d, i));
             st_json_string(&j, "evidence", f && f->evidence[0] ? f->evidence : NULL);
             st_json_close(&j, '}');
         }

@@ -244,11 +244,12 @@ static int name_value(parser *p)
  * "index(d)" that the caller binds. */
 static int index_call(parser *p, st_token t)
 {
-    bool minus = p->t.kind == '-';
+    const int column = p->t.column;
+    const bool minus = p->t.kind == '-';
     if (minus) next(p);
     if (p->t.kind != ST_TOK_NUMBER || p->t.number != rint(p->t.number) || p->t.number > 8)
-        return fail(p, p->t.column, p->t.length,
-                    "index takes a dim as a plain number: -1 is the column, -2 the row, 0 the first dim");
+        return fail(p, column, p->t.column + p->t.length - column,
+                    "index takes a dim as a number up to 8: -1 is the column, -2 the row, 0 the first dim");
     int d = (int)p->t.number;
     next(p);
     if (!expect(p, ')', "')' after the dim")) return -1;

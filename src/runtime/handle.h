@@ -4,12 +4,14 @@
 #define ST_RUNTIME_HANDLE_H
 #include "base/base.h"
 #include "base/cpu.h"
+#include "base/head.h"
 #include "base/trace.h"
+#include <stddef.h>
 #include <strata/runtime.h>
 
 struct strata_handle {
-    st_err err; /* first member: strata_error(h) */
-    uint32_t magic;
+    uint32_t magic; /* these two as in st_handle_head */
+    st_err err;
     char device[32];
     const st_cpu *cpu;
     const struct st_gpu *gpu; /* NULL on the CPU; runtime/gpu.h */
@@ -46,6 +48,9 @@ struct strata_handle {
     void *plan_slot; /* plan layer's cache */
     void (*plan_slot_free)(void *);
 };
+_Static_assert(offsetof(strata_handle, magic) == offsetof(st_handle_head, magic) &&
+                   offsetof(strata_handle, err) == offsetof(st_handle_head, err),
+               "strata_error reads a handle as st_handle_head");
 
 /* Workspace of at least `bytes`, 64-byte aligned, valid until the next call of this function on the handle (nested users must
  * not exist: the outermost plan asks once for all its parts). NULL with the error set (naming the limit) when impossible. */
@@ -106,6 +111,5 @@ ST_INLINE bool st_handle_open(strata_handle *h)
 strata_status st_handle_in_use(const char *who);
 
 /* Common opening of public functions: handle check and magic. */
-#define ST_HANDLE_MAGIC 0x53747261u
 strata_status st_handle_check(strata_handle *h, const char *who);
 #endif

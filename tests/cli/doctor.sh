@@ -49,6 +49,27 @@ grep -q '</html>' "$box/page.html" || complain "the page is not whole"
 expect 0 doctor --root "$box/root" --html -
 holds out '<!doctype html>'
 
+expect 2 doctor --plan ""
+holds err "strata doctor: --plan"
+
+# what could not be looked at is no fault; what is no library is named
+mkdir -p "$box/few/usr/lib/a" "$box/few/etc"
+ln -s a/1 "$box/few/usr/lib/libblas.so.3"
+ln -s 2 "$box/few/usr/lib/a/1"
+cp "$strata" "$box/few/usr/lib/a/2"
+sh -c 'ulimit -n 6; exec "$0" "$@"' "$strata" doctor --files --root "$box/few" >"$box/out" 2>"$box/err"
+code=$? said="doctor with few descriptors"
+checks=$((checks + 1))
+[ $code = 0 ] || complain "$said: exit code $code, expected 0"
+holds out "could not be looked at: Too many open files"
+lacks out "leads nowhere"
+echo "this is a text file and not a library at all" >"$box/few/usr/lib/a/2"
+expect 0 doctor --files --root "$box/few"
+holds out "is no ELF file"
+rm "$box/few/usr/lib/a/2"
+expect 1 doctor --files --root "$box/few"
+holds out "leads nowhere"
+
 # a GPU without a driver
 mkdir -p "$box/root/sys/bus/pci/devices/0000:01:00.0"
 echo 0x10de >"$box/root/sys/bus/pci/devices/0000:01:00.0/vendor"

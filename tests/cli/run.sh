@@ -80,11 +80,16 @@ expect 2 bench gemm 8 --peers none --peer "mine=/lib/x86_64-linux-gnu/libc.so.6"
 expect 2 bench conv 1x3x8x8:4x9x9; holds err "neither"
 expect 2 bench pointwise tnah; holds err "did you mean 'tanh'"
 expect 2 kernels gem; holds err "did you mean 'gemm'"
+expect 2 plan gemm 4 4 4 --threads 257; holds err "1 to 256"
 expect 2 selftest --threads no
+expect 2 selftest --threads 257; holds err "1 to 256"
+expect 1 plan gemm 4 4 4 f32 'acc + index(-9)'; holds err "column 13"; holds err "^~"
 
 # the good ones
 expect 0 info; holds out "instructions"; holds out "caches"
 expect 0 info --json; json
+STRATA_DEVICE=foo expect 1 info; holds out "instructions"; holds err '"foo"'
+STRATA_DEVICE=cpu expect 0 info; holds out "STRATA_DEVICE=cpu"
 expect 0 kernels; holds out gemm
 expect 0 kernels gemm --usable
 expect 0 kernels --json; json

@@ -48,7 +48,10 @@ expect "quick run, one thread" 0 "the same as before" --quick --weights "$box/w1
 grep accuracy "$box/out" >"$box/second"
 cmp -s "$box/first" "$box/second" || { echo "FAILED  one thread learns something else"; failed=1; }
 cmp -s "$box/w" "$box/w1" || { echo "FAILED  one thread gives other weights"; failed=1; }
-expect "weights that cannot be written" 1 "cannot be written" --quick --weights "$box/none/w"
+expect "weights that cannot be written" 1 "cannot be written" --weights "$box/none/w"
+expect "weights in place of a folder" 1 "is not a regular file" --weights "$box"
+expect "weights in place of a device" 1 "is not a regular file" --weights /dev/full
+grep -q Training "$box/out" && { echo "FAILED  trained although the weights cannot be written"; failed=1; }
 
 fresh; rm "$box/d/train-labels-idx1-ubyte.gz"
 expect "one file missing" 3 "apt-get install" --data "$box/d"

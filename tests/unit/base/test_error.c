@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The error chain: sentence, frames outermost first, remedy; per handle and per thread; never more than its buffers. */
-#include "base/base.h"
+#include "base/head.h"
 #include "support.h"
 #include <pthread.h>
 
@@ -29,7 +29,7 @@ static void composition(void **state)
 static void a_handles_own(void **state)
 {
     (void)state;
-    st_err own = {0}; /* a handle begins with its error context */
+    static _Alignas(ST_HANDLE_ALIGN) st_handle_head own = {.magic = ST_HANDLE_MAGIC};
     strata_handle *h = (strata_handle *)(void *)&own;
     assert_string_equal(strata_error(h), "no error");
     st_fail(st_err_thread(), STRATA_ERROR_SHAPE, "thread's");
@@ -37,6 +37,9 @@ static void a_handles_own(void **state)
     st_fail(st_err_of(h), STRATA_ERROR_TYPE, "handle's");
     assert_string_equal(strata_error(h), "handle's");
     assert_string_equal(strata_error(NULL), "thread's");
+    assert_non_null(strstr(strata_error((strata_handle *)(void *)((char *)&own + 4)), "not a strata_handle"));
+    own.magic = 0;
+    assert_non_null(strstr(strata_error(h), "not a strata_handle"));
 }
 
 static void lengths(void **state)

@@ -158,6 +158,7 @@ static void view_refusals(void **state)
     refused(strata_slice(t, 3, 0, 1, 1), STRATA_ERROR_ARGUMENT, "axis 3", "rank 3");
     refused(strata_slice(t, -1, 0, 1, 1), STRATA_ERROR_ARGUMENT, "axis -1", "rank 3");
     refused(strata_slice(t, 1, 0, -2, 1), STRATA_ERROR_ARGUMENT, "axis 1", "count -2");
+    refused(strata_slice(t, 1, 0, 2, 0), STRATA_ERROR_ARGUMENT, "axis 1", "step 0");
     refused(strata_slice(t, 1, 0, 4, 1), STRATA_ERROR_ARGUMENT, "element 3 of axis 1", "3 elements (0 to 2)");
     refused(strata_slice(t, 1, -1, 1, 1), STRATA_ERROR_ARGUMENT, "element -1 of axis 1");
     refused(strata_slice(t, 1, 3, 1, 1), STRATA_ERROR_ARGUMENT, "element 3 of axis 1");

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,6 +230,32 @@ static void unwritable(void **state)
     assert_non_null(strstr(why, "/nonexistent/trace.json"));
     assert_non_null(strstr(why, strerror(ENOENT)));
     assert_true(st_trace_begin() == 0);
+    assert_false(st_trace_set("/dev/full", why, sizeof why)); /* opens, takes nothing */
+    assert_non_null(strstr(why, strerror(ENOSPC)));
+    assert_true(st_trace_begin() == 0);
+    assert_true(st_trace_set("off", why, sizeof why));
+    assert_true(st_trace_begin() == 0);
+}
+
+/* Full after a while: the limit on a file's size stands for the disk. */
+static void filled_up(void **state)
+{
+    (void)state;
+    char path[128], why[300] = "";
+    struct rlimit old, small;
+    snprintf(path, sizeof path, "%s/full.json", folder);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 4096;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_true(st_trace_set(path, why, sizeof why));
+    for (int i = 0; i < 500; i++) st_trace_end(st_trace_begin(), "tile", "event", "%d", i);
+    assert_false(st_trace_set(NULL, why, sizeof why));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_non_null(strstr(why, "incomplete"));
+    assert_true(st_trace_begin() == 0);
+    assert_true(st_trace_set(NULL, why, sizeof why));
 }
 
 /* Runs this program with `word` and the trace variable set; its stderr comes back. */
@@ -256,6 +284,8 @@ static void environment(void **state)
     assert_string_equal(again(NULL, "events"), "");
     assert_string_equal(again("", "events"), "");
     assert_string_equal(again("0", "events"), "");
+    assert_string_equal(again("off", "events"), "");
+    assert_non_null(strstr(again("/dev/full", "events"), "STRATA_TRACE ignored"));
     text = again("/nonexistent/t.json", "events");
     assert_non_null(strstr(text, "STRATA_TRACE ignored"));
     assert_non_null(strstr(text, "/nonexistent/t.json"));
@@ -287,7 +317,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(json_reader_itself), cmocka_unit_test(file_is_json),
         cmocka_unit_test(python_reads_it),    cmocka_unit_test(threads),
         cmocka_unit_test(fork_with_a_file),   cmocka_unit_test(unwritable),
-        cmocka_unit_test(environment),
+        cmocka_unit_test(filled_up),          cmocka_unit_test(environment),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[128];

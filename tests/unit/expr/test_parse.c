@@ -207,7 +207,7 @@ static void test_errors(void **state)
         {"exp = x; out = 1", "'exp' is the language's own name and cannot be assigned to"},
         {"x + 1 = y", "the left side of '=' must be one name"},
         {"out = (x + 1) @ W", "both sides of '@' must be operands by name"},
-        {"out = index(x)", "index takes a dim as a plain number"},
+        {"out = index(x)", "index takes a dim as a number"},
         {"out = x ? y", "expected ':' between the two values of '?', found the end"},
         {"out = x +\n  gelv(y)",
          "f: line 2, column 3: unknown name 'gelv'; did you mean 'gelu'?\n      gelv(y)\n      ^~~~"},
