@@ -14,8 +14,10 @@ static const struct {
     {"STRATA_DEVICE", "what \"auto\" means"},
     {"STRATA_CUDA_LIB", "the driver's library"},
     {"STRATA_NVRTC_LIB", "the compiler of GPU kernels, whose code alone is then used"},
+    {"STRATA_NVML_LIB", "the library of NVML"},
     {"STRATA_PACK_FILE", "the kernel pack, or off"},
     {"STRATA_CACHE", "off: compiled GPU kernels are kept in memory only"},
+    {"STRATA_SYNC", "waits for the GPU after each launch"},
 };
 
 typedef struct found {
