@@ -213,9 +213,15 @@ static void every_kernel(void **state)
                     q.n = test_int(&r, 64, 100);
                     q.k = (is_byte(q.t.a) || strstr(id, "f8") ? 16384 : 8192) + 16 * test_int(&r, 0, 60);
                 }
+                const bool bytes = strstr(id, "_mma") && (is_byte(q.t.a) || strstr(id, "f8"));
+                if (bytes && tries >= 8) { /* rows of whole 16 bytes, and k long enough to be split */
+                    q.m = 16 * test_int(&r, 2, 9);
+                    q.n = 16 * test_int(&r, 2, 9);
+                    q.k = 64 * test_int(&r, 16, 40);
+                }
                 test_problem("kernel %s types %d: %dx%dx%d alpha %g beta %g", id, t, (int)q.m, (int)q.n,
                              (int)q.k, q.alpha, q.beta);
-                const bool ok = try(id, &q, &r, tries % 3 ? 0 : TEST_PADDED);
+                const bool ok = try(id, &q, &r, tries % 3 || (bytes && tries >= 8) ? 0 : TEST_PADDED);
                 round += ok;
                 ran += ok;
                 if (!ok && strstr(strata_error(h), "there is no kernel")) break; /* other types */
