@@ -203,12 +203,15 @@ static bool global_capture_elsewhere(const fake_stream *s)
 /* Calls that a capture in global mode forbids to threads that are not relaxed. */
 int fake_forbidden(void)
 {
-    for (int i = 0; i < FAKE_STREAMS; i++)
+    int r = 0;
+    pthread_mutex_lock(&fake.lock);
+    for (int i = 0; i < FAKE_STREAMS && !r; i++)
         if (fake.stream[i].live && fake.stream[i].capturing && fake.stream[i].mode != 2 && thread_mode != 2) {
             fake.stream[i].invalid = true;
-            return 900;
+            r = 900;
         }
-    return 0;
+    pthread_mutex_unlock(&fake.lock);
+    return r;
 }
 int fake_stream_check(const fake_stream *s)
 {
@@ -361,7 +364,7 @@ FAKE int cuEventQuery(fake_event *e)
     ENTER(cuEventQuery);
     if (event_check(e)) return 400;
     if (fake_forbidden()) return 900;
-    fake.count.queries++;
+    __atomic_fetch_add(&fake.count.queries, 1, __ATOMIC_RELAXED);
     return e->captured ? 907 : e->pending ? 600 : 0;
 }
 FAKE int cuEventSynchronize(fake_event *e)

@@ -21,13 +21,13 @@ FAKE int cuModuleLoadData(fake_module **m, const void *image)
     if (memcmp(image, "\177ELF", 4)) return 200;
     *m = calloc(1, sizeof **m);
     snprintf((*m)->options, sizeof(*m)->options, "%s", (const char *)image + 4);
-    fake.count.modules++;
+    __atomic_fetch_add(&fake.count.modules, 1, __ATOMIC_RELAXED);
     return 0;
 }
 FAKE int cuModuleUnload(fake_module *m)
 {
     free(m);
-    fake.count.modules--;
+    __atomic_fetch_sub(&fake.count.modules, 1, __ATOMIC_RELAXED);
     return 0;
 }
 FAKE int cuModuleGetFunction(fake_function **f, fake_module *m, const char *name)
