@@ -19,10 +19,10 @@ static strata_status layer(strata_handle *h, strata_tensor X, strata_tensor W, s
                            strata_tensor Y)
 {
     const float slope = 0.1f; /* one number that is only read may be the program's on both devices */
-    strata_operand o[] = {{"bias", b}, {"slope", strata_point(&slope, STRATA_F32)}, {NULL, {0}}};
+    strata_operand bias[] = {{"bias", b}, {NULL, {0}}};
     strata_status s = strata_gemm(h, STRATA_ONE, X, W, STRATA_ZERO, Y,
-                                  &(strata_gemm_options){.epilogue = "acc + bias[n]", .operands = o});
-    strata_operand leaky[] = {{"y", Y}, o[1], {NULL, {0}}};
+                                  &(strata_gemm_options){.epilogue = "acc + bias[n]", .operands = bias});
+    strata_operand leaky[] = {{"y", Y}, {"slope", strata_point(&slope, STRATA_F32)}, {NULL, {0}}};
     return s ? s : strata_fused(h, "y = select(y > 0, y, slope * y)", leaky, NULL);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening the driver's library: what is said when it is not there, is not it, is too old, does not start; and after fork. */
+#include "base/head.h"
 #include "driver/driver.h"
 #include "fake_test.h"
 #include <sys/wait.h>
 #include <unistd.h>
 
-static st_err e;
-static const char *said(void) { return strata_error((strata_handle *)(void *)&e); }
+/* an error as a handle carries it, so that strata_error composes it */
+static _Alignas(ST_HANDLE_ALIGN) st_handle_head head = {.magic = ST_HANDLE_MAGIC};
+#define e (head.err)
+static const char *said(void) { return strata_error((strata_handle *)(void *)&head); }
 
 static void refused(const char *lib, const char *const *words)
 {
