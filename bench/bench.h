@@ -187,6 +187,8 @@ typedef struct bench {
 
 contender *case_add(bench_case *c, const char *name, contender_class kind, void (*run)(void *), void *arg,
                     void (*drop)(void *));
+/* Room for one more case in b->rows; false when there is no memory. */
+bool bench_room(bench *b);
 /* Checks, times, appends to b->rows; the contenders are dropped. False when our own result is wrong. */
 bool bench_measure(bench *b, bench_case *c);
 /* Memory on huge pages where possible, filled with random numbers in [-1, 1). */

@@ -173,13 +173,7 @@ bool cuda_measure(bench *b, bench_case *c)
 {
     cuda_timing *t = calloc(1, sizeof *t);
     bool right = true;
-    if (b->count == b->room) {
-        int room = b->room ? 2 * b->room : 64;
-        bench_case *rows = realloc(b->rows, sizeof *rows * (size_t)room);
-        if (rows) b->rows = rows, b->room = room;
-    }
-    if (t && b->count < b->room && !strata_event_create(b->h, &t->begin) &&
-        !strata_event_create(b->h, &t->end)) {
+    if (t && bench_room(b) && !strata_event_create(b->h, &t->begin) && !strata_event_create(b->h, &t->end)) {
         check_all(b, c);
         prepare(b, c, t);
         if (b->o.sustained)

@@ -263,16 +263,20 @@ static double usual_peak(timing *t)
     return t->probe_count ? v[t->probe_count * 3 / 4] : 0;
 }
 
+bool bench_room(bench *b)
+{
+    if (b->count < b->room) return true;
+    const int room = b->room ? 2 * b->room : 64;
+    bench_case *rows = realloc(b->rows, sizeof *rows * (size_t)room);
+    if (rows) b->rows = rows, b->room = room;
+    return rows != NULL;
+}
+
 bool bench_measure(bench *b, bench_case *c)
 {
     timing *t = calloc(1, sizeof *t);
-    if (b->count == b->room) {
-        int room = b->room ? 2 * b->room : 64;
-        bench_case *rows = realloc(b->rows, sizeof *rows * (size_t)room);
-        if (rows) b->rows = rows, b->room = room;
-    }
     bool ours_right = true;
-    if (t && b->count < b->room) {
+    if (t && bench_room(b)) {
         check_all(c);
         calibrate(c, t);
         double begin = cli_seconds(), floor = 0;

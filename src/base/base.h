@@ -64,6 +64,12 @@ float st_f8e5m2_to_f32(uint8_t h);
 uint8_t st_f32_to_f8e5m2(float f); /* saturates to 57344 */
 bool st_type_is_float(int type);
 bool st_type_is_integer(int type);
+ST_INLINE bool st_type_is_complex(int type) { return type == STRATA_C64 || type == STRATA_C128; }
+/* the type of a complex number's parts; any other type itself */
+ST_INLINE int st_type_part(int type)
+{
+    return type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
+}
 /* one element through f64; i64 beyond 2^53 rounds. Whole-byte real types only; false otherwise. */
 bool st_load_f64(int type, const void *p, double *v);
 bool st_store_f64(int type, void *p, double v);

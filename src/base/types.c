@@ -215,9 +215,9 @@ bool st_scalar_value(st_err *e, const char *who, const char *name, strata_scalar
         return true;
     }
     *im = 0;
-    if (s.type == STRATA_C64 || s.type == STRATA_C128) {
+    if (st_type_is_complex(s.type)) {
         size_t half = s.type == STRATA_C64 ? 4 : 8;
-        int part = s.type == STRATA_C64 ? STRATA_F32 : STRATA_F64;
+        int part = st_type_part(s.type);
         st_load_f64(part, s.ptr, re);
         st_load_f64(part, (const char *)s.ptr + half, im);
         return true;

@@ -5,7 +5,6 @@
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
 #define STRATA_NO_INLINE /* the exported function is defined here */
-#include "runtime/gpu.h"
 #include "tile/tile.h"
 #include <strata/blas.h>
 #include <stdio.h>
@@ -263,14 +262,10 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     strata_status s;
     if (!o) o = &no_options;
     if ((s = check(h, who, A, B, C, o, !plan))) return s;
-    double va, vb, ima, imb;
-    if (!st_scalar_now(h, who, "alpha", *alpha, &va, &ima) ||
-        !st_scalar_now(h, who, "beta", *beta, &vb, &imb))
-        return h->err.status;
-    if (ima != 0 || imb != 0)
-        return st_fail(&h->err, STRATA_ERROR_TYPE,
-                       "%s: %s has the imaginary part %g, but the matrices are real", who,
-                       ima != 0 ? "alpha" : "beta", ima != 0 ? ima : imb);
+    double va, vb;
+    if ((s = st_contract_scalar(h, who, "alpha", alpha, &va)) ||
+        (s = st_contract_scalar(h, who, "beta", beta, &vb)))
+        return s;
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
     describe(A, B, C, &c);

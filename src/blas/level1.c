@@ -9,12 +9,6 @@
 #include <strata/blas.h>
 #include <string.h>
 
-static bool is_complex(int type) { return type == STRATA_C64 || type == STRATA_C128; }
-static int part_of(int type)
-{
-    return type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
-}
-
 static strata_status check_vector(strata_handle *h, const char *who, const char *name, const strata_tensor *t,
                                   bool output)
 {
@@ -25,10 +19,10 @@ static strata_status check_vector(strata_handle *h, const char *who, const char 
         return st_fail(&h->err, STRATA_ERROR_SHAPE,
                        "%s: %s has rank %d (%s); a vector has rank 1 (strata_vector, or strata_reshape)", who,
                        name, t->rank, t->rank ? ST_DIMS(*t) : "one element");
-    if (t->flags || (part_of(t->type) != STRATA_F32 && part_of(t->type) != STRATA_F64))
+    if (t->flags || (st_type_part(t->type) != STRATA_F32 && st_type_part(t->type) != STRATA_F64))
         return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: %s is %s%s; f32, f64, c64 and c128 are supported",
                        who, name, strata_type_name((strata_type)t->type), t->flags ? " with flags" : "");
-    if (h->gpu && is_complex(t->type))
+    if (h->gpu && st_type_is_complex(t->type))
         return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: %s is %s; on %s f32 and f64 are supported",
                        who, name, strata_type_name((strata_type)t->type), h->device);
     return STRATA_OK;
@@ -84,7 +78,7 @@ static strata_status factor(strata_handle *h, const char *who, const char *name,
 {
     const bool ok = st_scalar_now(h, who, name, s, &v[0], &v[1]);
     if (!ok) return h->err.status;
-    if (v[1] != 0 && !is_complex(type))
+    if (v[1] != 0 && !st_type_is_complex(type))
         return st_fail(&h->err, STRATA_ERROR_TYPE,
                        "%s: %s is %g%+gi and the vectors are %s, which have no imaginary part", who, name,
                        v[0], v[1], strata_type_name((strata_type)type));
@@ -181,9 +175,9 @@ strata_status strata_swap(strata_handle *h, strata_tensor x, strata_tensor y)
 
 static void store_complex(const strata_tensor *r, const double v[2])
 {
-    const int part = part_of(r->type);
+    const int part = st_type_part(r->type);
     st_store_f64(part, r->data, v[0]);
-    if (is_complex(r->type)) st_store_f64(part, (char *)r->data + (part == STRATA_F32 ? 4 : 8), v[1]);
+    if (st_type_is_complex(r->type)) st_store_f64(part, (char *)r->data + (part == STRATA_F32 ? 4 : 8), v[1]);
 }
 
 static strata_status dot(strata_handle *h, const char *who, bool conjugate, const strata_tensor *x,
@@ -191,7 +185,7 @@ static strata_status dot(strata_handle *h, const char *who, bool conjugate, cons
 {
     strata_status s = check_pair(h, who, x, false, y, false);
     if (s) return s;
-    const int wide = is_complex(x->type) ? STRATA_C128 : STRATA_F64, types[] = {x->type, wide};
+    const int wide = st_type_is_complex(x->type) ? STRATA_C128 : STRATA_F64, types[] = {x->type, wide};
     static const char *const takes[] = {"f32 or f64", "f64", "c64 or c128", "c128"};
     const int which = x->type == STRATA_F32 ? 0 : x->type == STRATA_F64 ? 1 : x->type == STRATA_C64 ? 2 : 3;
     if ((s = check_result(h, who, r, takes[which], types, 2)) || (s = apart(h, who, r, "x", x)) ||
@@ -222,8 +216,8 @@ static strata_status reduce(strata_handle *h, const char *who, const strata_tens
 {
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
-    const int types[] = {part_of(x->type), STRATA_F64};
-    if ((s = check_result(h, who, r, part_of(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)) ||
+    const int types[] = {st_type_part(x->type), STRATA_F64};
+    if ((s = check_result(h, who, r, st_type_part(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)) ||
         (s = apart(h, who, r, "x", x)))
         return s;
     if (h->gpu) {

@@ -2,51 +2,34 @@
 /* level1_rot.c - building rotations: a handful of numbers, computed on the host in f64 and rounded once. */
 #include "pointwise/pointwise.h"
 #include "pointwise/vector.h"
-#include "runtime/gpu.h"
+#include "runtime/handle.h"
 #include <float.h>
 #include <math.h>
 #include <strata/blas.h>
 #include <string.h>
 
-static bool is_complex(int type) { return type == STRATA_C64 || type == STRATA_C128; }
-static int part_of(int type)
+/* The parts of a tensor of a few numbers, wherever it lies, to v and back. */
+enum { FEW = 5 };
+static strata_tensor packed(const strata_tensor *t, void *room)
 {
-    return type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
+    return strata_array(room, (strata_type)t->type, t->rank, t->dim, NULL);
 }
-
-/* `n` numbers that lie in memory of the handle's device. */
-static strata_status get(strata_handle *h, const strata_tensor *t, int n, double *v)
+static strata_status get(strata_handle *h, const strata_tensor *t, int parts, double *v)
 {
-    const int part = part_of(t->type);
-    const size_t size = strata_type_bits((strata_type)part) / 8;
-    char here[16 * 8];
-    for (int i = 0; i < n; i++) {
-        const char *at = (const char *)t->data + (t->rank ? (int64_t)i * t->stride[0] : i) * (int64_t)size;
-        if (h->gpu && st_gpu_reaches(h, at)) {
-            strata_status s = st_gpu_download(h, here, at, size);
-            if (s) return s;
-            at = here;
-        }
-        st_load_f64(part, at, &v[i]);
-    }
-    return STRATA_OK;
+    double room[FEW] = {0};
+    const int part = st_type_part(t->type);
+    strata_status s = strata_copy(h, *t, packed(t, room));
+    for (int i = 0; i < parts && !s; i++)
+        st_load_f64(part, (char *)room + (size_t)i * strata_type_bits((strata_type)part) / 8, &v[i]);
+    return s;
 }
-
-static strata_status put(strata_handle *h, const strata_tensor *t, int n, const double *v)
+static strata_status put(strata_handle *h, const strata_tensor *t, int parts, const double *v)
 {
-    const int part = part_of(t->type);
-    const size_t size = strata_type_bits((strata_type)part) / 8;
-    for (int i = 0; i < n; i++) {
-        char here[8], *at = (char *)t->data + (t->rank ? (int64_t)i * t->stride[0] : i) * (int64_t)size;
-        st_store_f64(part, here, v[i]);
-        if (h->gpu && st_gpu_reaches(h, at)) {
-            strata_status s = st_gpu_upload(h, at, here, size);
-            if (s) return s;
-        } else {
-            memcpy(at, here, size);
-        }
-    }
-    return STRATA_OK;
+    double room[FEW];
+    const int part = st_type_part(t->type);
+    for (int i = 0; i < parts; i++)
+        st_store_f64(part, (char *)room + (size_t)i * strata_type_bits((strata_type)part) / 8, v[i]);
+    return strata_copy(h, packed(t, room), *t);
 }
 
 static strata_status check_number(strata_handle *h, const char *who, const char *name, const strata_tensor *t,
@@ -110,7 +93,7 @@ strata_status strata_rotg(strata_handle *h, strata_tensor a, strata_tensor b, st
     static const char who[] = "strata_rotg";
     strata_status e = st_handle_check(h, who);
     if (e) return e;
-    const int type = a.type, part = part_of(type), n = is_complex(type) ? 2 : 1;
+    const int type = a.type, part = st_type_part(type), n = st_type_is_complex(type) ? 2 : 1;
     if (part != STRATA_F32 && part != STRATA_F64)
         return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: a is %s; f32, f64, c64 and c128 are supported", who,
                        strata_type_name((strata_type)type));

@@ -58,7 +58,7 @@ int st_vec_list(int i, strata_kernel_info *info)
 /* ---- walking ---------------------------------------------------------------------------------------------------------------- */
 typedef struct walk walk;
 /* One chunk of dense vectors: x, y may be written where the operation writes; partial results go to out. */
-typedef void (*chunk_fn)(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out);
+typedef void (*chunk_fn)(const walk *w, int64_t n, void *x, void *y, double *out);
 struct walk {
     const st_vec_kernels *k;
     int64_t n, piece, pieces;
@@ -110,7 +110,7 @@ static void one_piece(void *arg, int64_t i, int worker)
         if (w->wide) { /* sums only: nothing is written back */
             widen((double *)(void *)xs, x, w->x.step, n, w->parts);
             if (w->two) widen((double *)(void *)ys, y, w->y.step, n, w->parts);
-            w->chunk(w, at, n, xs, ys, w->out[i]);
+            w->chunk(w, n, xs, ys, w->out[i]);
             continue;
         }
         if (w->x.step != 1) move(dx = xs, 1, x, w->x.step, n, w->size);
@@ -118,7 +118,7 @@ static void one_piece(void *arg, int64_t i, int worker)
             dy = ys;
             if (w->read_y) move(dy, 1, y, w->y.step, n, w->size);
         }
-        w->chunk(w, at, n, dx, dy, w->outs ? w->out[i] : NULL);
+        w->chunk(w, n, dx, dy, w->outs ? w->out[i] : NULL);
         if (w->write_x && dx != x) move(x, w->x.step, dx, 1, n, w->size);
         if (w->write_y && dy != y) move(y, w->y.step, dy, 1, n, w->size);
     }
@@ -126,11 +126,10 @@ static void one_piece(void *arg, int64_t i, int worker)
 
 static void set_type(const strata_handle *h, walk *w, int type)
 {
-    const bool complex = type == STRATA_C64 || type == STRATA_C128;
-    const int part = type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
+    const int part = st_type_part(type);
     w->wide = w->wide && part == STRATA_F32;
     w->k = st_vec_kernels_of(w->wide ? STRATA_F64 : part, h->cpu->isa);
-    w->parts = complex ? 2 : 1;
+    w->parts = st_type_is_complex(type) ? 2 : 1;
     w->size = (part == STRATA_F32 ? 4 : 8) * w->parts;
     w->piece = st_max64(ST_VEC_PIECE, st_round_up(st_ceil_div(w->n, ST_VEC_PIECES), ST_VEC_CHUNK));
     w->pieces = st_ceil_div(w->n, w->piece);
@@ -165,9 +164,9 @@ static void run_sums(strata_handle *h, walk *w, int type, double total[4])
 }
 
 /* ---- operations --------------------------------------------------------------------------------------------------------------- */
-static void axpby_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void axpby_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)out;
+    (void)out;
     if (w->parts == 2 && (w->a[1] != 0 || w->b[1] != 0))
         w->k->caxpby(n, w->a, x, w->b, y);
     else
@@ -188,9 +187,9 @@ void st_vec_axpby(strata_handle *h, int type, int64_t n, const double a[2], st_v
     run(h, &w, type);
 }
 
-static void scal_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void scal_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)y, (void)out;
+    (void)y, (void)out;
     if (w->parts == 2 && w->a[1] != 0)
         w->k->cscal(n, w->a, x);
     else
@@ -202,9 +201,9 @@ void st_vec_scal(strata_handle *h, int type, int64_t n, const double a[2], st_ve
     run(h, &w, type);
 }
 
-static void swap_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void swap_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)out;
+    (void)out;
     w->k->swap(n * w->parts, x, y);
 }
 void st_vec_swap(strata_handle *h, int type, int64_t n, st_vec x, st_vec y)
@@ -221,9 +220,9 @@ void st_vec_swap(strata_handle *h, int type, int64_t n, st_vec x, st_vec y)
 }
 
 /* x, y := c x + s y, c y - conj(s) x: where s has an imaginary part, by two passes over a chunk and its copy. */
-static void rot_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void rot_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)out;
+    (void)out;
     if (w->a[2] == 0) {
         w->k->rot(n * w->parts, w->a[0], w->a[1], x, y);
         return;
@@ -252,9 +251,9 @@ void st_vec_rot(strata_handle *h, int type, int64_t n, double c, const double s[
     run(h, &w, type);
 }
 
-static void rotm_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void rotm_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)out;
+    (void)out;
     w->k->rotm(n, w->a, x, y);
 }
 void st_vec_rotm(strata_handle *h, int type, int64_t n, const double m[4], st_vec x, st_vec y)
@@ -271,10 +270,9 @@ void st_vec_rotm(strata_handle *h, int type, int64_t n, const double m[4], st_ve
     run(h, &w, type);
 }
 
-static void dot_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void dot_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
     double s[4] = {0};
-    (void)first;
     if (w->parts == 2)
         w->k->cdot(n, x, y, s);
     else
@@ -292,9 +290,9 @@ void st_vec_dot(strata_handle *h, int type, int64_t n, bool conjugate, bool wide
     out[1] = conjugate ? s[2] - s[3] : s[2] + s[3];
 }
 
-static void asum_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void asum_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)y;
+    (void)y;
     out[0] += w->k->asum(n * w->parts, x);
 }
 double st_vec_asum(strata_handle *h, int type, int64_t n, bool wide, st_vec x)
@@ -308,10 +306,10 @@ double st_vec_asum(strata_handle *h, int type, int64_t n, bool wide, st_vec x)
 /* Squares of a chunk go to one of three sums, as Anderson's "Algorithm 978: safe scaling in the level 1 BLAS" (TOMS 44, 2017) has it: out[0] as
  * they are, out[1] of numbers so large that they are scaled down by 2^-538, out[2] of ones so small that they are scaled up by
  * 2^538; out[3] keeps what is no number. The parts of f32 have squares well inside f64. */
-static void norm_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void norm_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
     const bool f32 = w->size == 4 * w->parts && !w->wide;
-    (void)first, (void)y;
+    (void)y;
     if (f32) {
         double s = 0;
         const float *v = x;
@@ -353,9 +351,9 @@ double st_vec_nrm2(strata_handle *h, int type, int64_t n, bool wide, st_vec x)
 }
 
 /* ---- the position of the largest (least) absolute value: the value first, then where it stands ---- */
-static void amax_chunk(const walk *w, int64_t first, int64_t n, void *x, void *y, double *out)
+static void amax_chunk(const walk *w, int64_t n, void *x, void *y, double *out)
 {
-    (void)first, (void)y;
+    (void)y;
     const double m = w->parts == 2 ? w->k->camax(n, x) : w->k->amax(n, x);
     if (!(m <= out[0]) && out[0] == out[0]) out[0] = m;
 }

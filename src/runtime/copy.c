@@ -136,7 +136,7 @@ strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar val
     if (value.ptr && h->gpu && !st_cuda_scalar_here(h, who, "value", &value, here)) return h->err.status;
     if (!st_scalar_value(&h->err, who, "value", value, &re, &im)) return h->err.status;
     char one[16] = {0};
-    bool complex = dst.type == STRATA_C64 || dst.type == STRATA_C128;
+    const bool complex = st_type_is_complex(dst.type);
     if (im != 0 && !complex)
         return st_fail(&h->err, STRATA_ERROR_TYPE,
                        "%s: value is %g%+gi and dst is %s, which has no imaginary part", who, re, im,
@@ -144,7 +144,7 @@ strata_status strata_fill(strata_handle *h, strata_tensor dst, strata_scalar val
     if (value.ptr && value.type == dst.type) { /* its very bits: an i64 beyond 2^53, the payload of a NaN */
         memcpy(one, value.ptr, strata_type_bits((strata_type)dst.type) / 8);
     } else if (complex) {
-        int part = dst.type == STRATA_C64 ? STRATA_F32 : STRATA_F64;
+        const int part = st_type_part(dst.type);
         st_store_f64(part, one, re);
         st_store_f64(part, one + (part == STRATA_F32 ? 4 : 8), im);
     } else {

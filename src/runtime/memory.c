@@ -146,6 +146,18 @@ void st_workspace_drop(strata_handle *h)
 
 void *st_workspace(strata_handle *h, size_t bytes) { return st_workspace_beyond(h, bytes, 0); }
 
+bool st_workspace_allowed(strata_handle *h, size_t bytes, size_t uncounted, size_t *limit)
+{
+    *limit = h->workspace_limit > SIZE_MAX - uncounted ? SIZE_MAX : h->workspace_limit + uncounted;
+    if (bytes <= *limit) return true;
+    st_fail(&h->err, STRATA_ERROR_WORKSPACE, "%zu bytes of workspace are needed and the limit is %zu",
+            bytes - uncounted, h->workspace_limit);
+    st_err_remedy(&h->err,
+                  "strata_set_workspace_limit(h, %zu), or make the plan with a workspace limit in its choice",
+                  bytes - uncounted);
+    return false;
+}
+
 void *st_workspace_beyond(strata_handle *h, size_t bytes, size_t uncounted)
 {
     if (h->gpu && !h->workspace_is_callers) return st_cuda_workspace(h, bytes, uncounted);
@@ -160,16 +172,8 @@ void *st_workspace_beyond(strata_handle *h, size_t bytes, size_t uncounted)
                       bytes);
         return NULL;
     }
-    size_t limit = h->workspace_limit > SIZE_MAX - uncounted ? SIZE_MAX : h->workspace_limit + uncounted;
-    if (bytes > limit) {
-        st_fail(&h->err, STRATA_ERROR_WORKSPACE, "%zu bytes of workspace are needed and the limit is %zu",
-                bytes - uncounted, h->workspace_limit);
-        st_err_remedy(
-            &h->err,
-            "strata_set_workspace_limit(h, %zu), or make the plan with a workspace limit in its choice",
-            bytes - uncounted);
-        return NULL;
-    }
+    size_t limit;
+    if (!st_workspace_allowed(h, bytes, uncounted, &limit)) return NULL;
     st_workspace_drop(h);
     /* some room, so that slightly larger shapes do not ask again; the limit holds for that too */
     size_t want = bytes < 65536 ? 65536 : bytes + bytes / 8;

@@ -22,6 +22,8 @@ void st_cpu_stats(strata_memory_stats *s);
 size_t st_cpu_memory_limit(void); /* physical memory or the cgroup's limit */
 
 /* memory.c */
+/* May the handle's own workspace have so many bytes? *limit: with what the limit does not count. False with the error set. */
+bool st_workspace_allowed(strata_handle *h, size_t bytes, size_t uncounted, size_t *limit);
 void st_workspace_drop(strata_handle *h); /* gives the handle's own workspace back */
 
 /* stable.c: small objects whose memory stays theirs after destruction, so that using a destroyed one is seen and not undefined. */

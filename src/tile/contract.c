@@ -46,18 +46,18 @@ double st_contract_peak(const st_cpu *cpu, int type)
     return f * 3000.0 / (type == STRATA_F64 ? 2 : 1);
 }
 
-/* A number of the run, read where it lies. */
-static strata_status scalar(strata_handle *h, const char *name, const strata_scalar *s, double *value)
+strata_status st_contract_scalar(strata_handle *h, const char *who, const char *name, const strata_scalar *s,
+                                 double *value)
 {
     double im;
     if (ST_LIKELY(!s->ptr && !s->type && !s->reserved && s->im == 0)) {
         *value = s->re;
         return STRATA_OK;
     }
-    if (!st_scalar_now(h, "strata_plan_run", name, *s, value, &im)) return h->err.status;
+    if (!st_scalar_now(h, who, name, *s, value, &im)) return h->err.status;
     if (im == 0) return STRATA_OK;
-    return st_fail(&h->err, STRATA_ERROR_TYPE,
-                   "strata_plan_run: %s has the imaginary part %g, but the matrices are real", name, im);
+    return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: %s has the imaginary part %g, but the matrices are real",
+                   who, name, im);
 }
 
 strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
@@ -65,8 +65,8 @@ strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, c
 {
     strata_status s = STRATA_OK;
     double a = p->alpha, b = p->beta;
-    if (r && r->alpha) s = scalar(h, "alpha", r->alpha, &a);
-    if (r && r->beta && !s) s = scalar(h, "beta", r->beta, &b);
+    if (r && r->alpha) s = st_contract_scalar(h, "strata_plan_run", "alpha", r->alpha, &a);
+    if (r && r->beta && !s) s = st_contract_scalar(h, "strata_plan_run", "beta", r->beta, &b);
     *alpha = a;
     *beta = b;
     return s;

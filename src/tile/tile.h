@@ -63,6 +63,9 @@ typedef struct st_epi_use {
     st_index index;
 } st_epi_use;
 st_epi_use st_tile_epilogue_use(const char *text, const char *name);
+/* A real factor of a product, read where it lies. `who` is the public function, `name` the argument. */
+strata_status st_contract_scalar(strata_handle *h, const char *who, const char *name, const strata_scalar *s,
+                                 double *value);
 void st_tile_init(void); /* registers providers; idempotent, thread-safe */
 
 /* The direct path for small plain products: checks what it needs (f32 or f64; sizes, strides and addresses that are plainly fine; C with rows

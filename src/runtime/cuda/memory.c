@@ -228,16 +228,8 @@ static void *grow(strata_handle *h, size_t bytes, size_t limit)
 void *st_cuda_workspace(strata_handle *h, size_t bytes, size_t uncounted)
 {
     void *p = NULL;
-    size_t limit = h->workspace_limit > SIZE_MAX - uncounted ? SIZE_MAX : h->workspace_limit + uncounted;
-    if (bytes > limit) {
-        st_fail(&h->err, STRATA_ERROR_WORKSPACE, "%zu bytes of workspace are needed and the limit is %zu",
-                bytes - uncounted, h->workspace_limit);
-        st_err_remedy(
-            &h->err,
-            "strata_set_workspace_limit(h, %zu), or make the plan with a workspace limit in its choice",
-            bytes - uncounted);
-        return NULL;
-    }
+    size_t limit;
+    if (!st_workspace_allowed(h, bytes, uncounted, &limit)) return NULL;
     if (!st_cuda_enter(h)) return NULL;
     const bool capturing = st_gpu_capturing(h);
     if (capturing && (!h->cuda.graph || h->own_allocator))

@@ -46,18 +46,6 @@ const char *st_sm90_order(const st_sm90_row *row, int ta)
                            : "k ascending in the instruction's groups (32 bytes), one accumulator";
 }
 
-static void option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3);
-static void option(st_gspec *s, const char *fmt, ...)
-{
-    int i = 0;
-    while (s->spec.option[i]) i++;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(s->text[i], sizeof s->text[i], fmt, ap);
-    va_end(ap);
-    s->spec.option[i] = s->text[i];
-}
-
 void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, bool amn, bool bmn, bool batch,
                   const char *generated, st_gspec *s)
 {
@@ -69,30 +57,30 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     s->spec.source = "gemm_sm90.cu";
     s->spec.entry = "gemm_sm90";
     s->spec.generated = split ? NULL : generated;
-    option(s, "-DTA=%s", operand_name(ta, tf32));
-    option(s, "-DTB=%s", operand_name(tb, tf32));
-    option(s, "-DABYTES=%d", size_of(ta));
-    option(s, "-DTC=%s", split ? (integer ? "i32" : "f32") : st_cuda_type(tc));
-    if (integer) option(s, "-DINTEGER=1");
-    option(s, "-DAMN=%d", amn);
-    option(s, "-DBMN=%d", bmn);
-    option(s, "-DBM=%d", row->bm);
-    option(s, "-DBN=%d", row->bn);
-    option(s, "-DSTAGES=%d", row->stages);
-    option(s, "-DNCONS=%d", row->consumers);
-    option(s, "-DPP=%d", row->pp);
-    option(s, "-DWAIT=%d", row->wait);
-    option(s, "-DCM=%d", row->cm);
-    option(s, "-DCN=%d", row->cn);
-    option(s, "-DEST=%d", !row->tma_store);
-    if (row->tma_store) option(s, "-DCB=4");
-    option(s, "-DPREG=%d", row->preg);
-    option(s, "-DCREG=%d", row->creg);
-    option(s, "-DBATCH=%d", batch);
-    option(s, "-DSPLIT=%d", split);
-    option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE ? 1 : x6 ? 12 : 0);
-    if (x6) option(s, "-DX6=1");
-    option(s, "-DEPI=%d", s->spec.generated != NULL);
+    st_generic_option(s, "-DTA=%s", operand_name(ta, tf32));
+    st_generic_option(s, "-DTB=%s", operand_name(tb, tf32));
+    st_generic_option(s, "-DABYTES=%d", size_of(ta));
+    st_generic_option(s, "-DTC=%s", split ? (integer ? "i32" : "f32") : st_cuda_type(tc));
+    if (integer) st_generic_option(s, "-DINTEGER=1");
+    st_generic_option(s, "-DAMN=%d", amn);
+    st_generic_option(s, "-DBMN=%d", bmn);
+    st_generic_option(s, "-DBM=%d", row->bm);
+    st_generic_option(s, "-DBN=%d", row->bn);
+    st_generic_option(s, "-DSTAGES=%d", row->stages);
+    st_generic_option(s, "-DNCONS=%d", row->consumers);
+    st_generic_option(s, "-DPP=%d", row->pp);
+    st_generic_option(s, "-DWAIT=%d", row->wait);
+    st_generic_option(s, "-DCM=%d", row->cm);
+    st_generic_option(s, "-DCN=%d", row->cn);
+    st_generic_option(s, "-DEST=%d", !row->tma_store);
+    if (row->tma_store) st_generic_option(s, "-DCB=4");
+    st_generic_option(s, "-DPREG=%d", row->preg);
+    st_generic_option(s, "-DCREG=%d", row->creg);
+    st_generic_option(s, "-DBATCH=%d", batch);
+    st_generic_option(s, "-DSPLIT=%d", split);
+    st_generic_option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE ? 1 : x6 ? 12 : 0);
+    if (x6) st_generic_option(s, "-DX6=1");
+    st_generic_option(s, "-DEPI=%d", s->spec.generated != NULL);
 }
 
 void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s)
@@ -102,8 +90,8 @@ void st_sm90_pack_spec(int es, bool along_rows, st_gspec *s)
     s->spec.id = s->id;
     s->spec.source = "gemm_sm90_pack.cu";
     s->spec.entry = "gemm_pack";
-    option(s, "-DES=%d", es);
-    option(s, "-DROWS=%d", along_rows);
+    st_generic_option(s, "-DES=%d", es);
+    st_generic_option(s, "-DROWS=%d", along_rows);
 }
 
 void st_sm90_parts_spec(bool along_rows, st_gspec *s)
@@ -113,7 +101,7 @@ void st_sm90_parts_spec(bool along_rows, st_gspec *s)
     s->spec.id = s->id;
     s->spec.source = "gemm_sm90_split.cu";
     s->spec.entry = "gemm_split";
-    option(s, "-DROWS=%d", along_rows);
+    st_generic_option(s, "-DROWS=%d", along_rows);
 }
 
 void st_sm90_exact_spec(const char *generated, st_gspec *s)
@@ -124,7 +112,7 @@ void st_sm90_exact_spec(const char *generated, st_gspec *s)
     s->spec.source = "gemm_sm90_exact.cu";
     s->spec.entry = "gemm_exact";
     s->spec.generated = generated;
-    option(s, "-DEPI=%d", generated != NULL);
+    st_generic_option(s, "-DEPI=%d", generated != NULL);
 }
 
 /* The generic kernels' sum of parts; with no parts at all it is C := epilogue(beta * C). */

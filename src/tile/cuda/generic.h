@@ -84,6 +84,7 @@ typedef struct st_gspec {
     st_gpu_spec spec;
     char id[96], text[ST_GPU_OPTIONS - 1][32];
 } st_gspec;
+void st_generic_option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3); /* "-DBM=%d" */
 void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
                      const char *generated, st_gspec *s);
 void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,

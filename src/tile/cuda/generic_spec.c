@@ -44,8 +44,7 @@ static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "g
                          *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_mma", "skinny_k",
                                                      "skinny_n"};
 
-static void option(st_gspec *s, const char *fmt, ...) ST_PRINTF(2, 3);
-static void option(st_gspec *s, const char *fmt, ...)
+void st_generic_option(st_gspec *s, const char *fmt, ...)
 {
     int i = 0;
     while (s->spec.option[i]) i++;
@@ -60,46 +59,46 @@ static void option(st_gspec *s, const char *fmt, ...)
 static void tile_options(const st_grow *row, const st_gproblem *g, const st_gconfig *f, bool split,
                          st_gspec *s)
 {
-    option(s, "-DBM=%d", row->bm);
-    option(s, "-DBN=%d", row->bn);
-    option(s, "-DBK=%d", row->bk);
-    option(s, "-DSTAGES=%d", row->stages);
-    option(s, "-DWARPS_M=%d", row->warps_m);
-    option(s, "-DWARPS_N=%d", row->warps_n);
-    option(s, "-DMINB=%d", row->blocks_sm);
+    st_generic_option(s, "-DBM=%d", row->bm);
+    st_generic_option(s, "-DBN=%d", row->bn);
+    st_generic_option(s, "-DBK=%d", row->bk);
+    st_generic_option(s, "-DSTAGES=%d", row->stages);
+    st_generic_option(s, "-DWARPS_M=%d", row->warps_m);
+    st_generic_option(s, "-DWARPS_N=%d", row->warps_n);
+    st_generic_option(s, "-DMINB=%d", row->blocks_sm);
     if (row->kind == ST_G_SIMT) {
-        option(s, "-DLM=%d", row->lanes_m);
-        option(s, "-DLN=%d", 32 / row->lanes_m);
+        st_generic_option(s, "-DLM=%d", row->lanes_m);
+        st_generic_option(s, "-DLN=%d", 32 / row->lanes_m);
     }
-    if (row->kind == ST_G_LDS) option(s, "-DDEEP=%d", row->lanes_m);
-    option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
-    option(s, "-DVA=%d", f->vec[0]);
-    option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
-    option(s, "-DVB=%d", f->vec[1]);
+    if (row->kind == ST_G_LDS) st_generic_option(s, "-DDEEP=%d", row->lanes_m);
+    st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
+    st_generic_option(s, "-DVA=%d", f->vec[0]);
+    st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
+    st_generic_option(s, "-DVB=%d", f->vec[1]);
     for (int i = 0; i < 2; i++)
-        option(s, "-DU%c=%d", "AB"[i],
-               !f->layout[i] && g->c.k.count == 1 && st_axis_stride(&g->c.k.ax[0], "ab"[i]) == 1);
-    option(s, "-DWIN=%d", g->window);
-    option(s, "-DKAX=%d", f->kax);
-    option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
-    option(s, "-DCV=%d", split ? 1 : f->cv);
+        st_generic_option(s, "-DU%c=%d", "AB"[i],
+                          !f->layout[i] && g->c.k.count == 1 && st_axis_stride(&g->c.k.ax[0], "ab"[i]) == 1);
+    st_generic_option(s, "-DWIN=%d", g->window);
+    st_generic_option(s, "-DKAX=%d", f->kax);
+    st_generic_option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
+    st_generic_option(s, "-DCV=%d", split ? 1 : f->cv);
 }
 
 static void skinny_options(const st_grow *row, const st_gconfig *f, st_gspec *s)
 {
     const int x = f->x_is_a ? 0 : 1;
-    option(s, "-DROWS_X=%d", f->rows_x);
-    option(s, "-DXA=%d", f->x_is_a);
-    option(s, "-DVW=%d", f->vec[!x] > 1);
-    option(s, "-DVX=%d", f->vec[x] > 1);
-    if (row->ta == STRATA_F32) option(s, "-DSKINNY_F32");
+    st_generic_option(s, "-DROWS_X=%d", f->rows_x);
+    st_generic_option(s, "-DXA=%d", f->x_is_a);
+    st_generic_option(s, "-DVW=%d", f->vec[!x] > 1);
+    st_generic_option(s, "-DVX=%d", f->vec[x] > 1);
+    if (row->ta == STRATA_F32) st_generic_option(s, "-DSKINNY_F32");
     if (row->kind == ST_G_SKINNY_K) {
-        option(s, "-DFW=%d", f->width);
-        option(s, "-DAHEAD=%d", f->unroll);
-        option(s, "-DWK=%d", f->warps_k);
+        st_generic_option(s, "-DFW=%d", f->width);
+        st_generic_option(s, "-DAHEAD=%d", f->unroll);
+        st_generic_option(s, "-DWK=%d", f->warps_k);
     } else {
-        option(s, "-DWARPS=%d", f->warps);
-        option(s, "-DVN=%d", f->width);
+        st_generic_option(s, "-DWARPS=%d", f->warps);
+        st_generic_option(s, "-DVN=%d", f->width);
     }
 }
 
@@ -119,12 +118,12 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
     s->spec.source = source[row->kind];
     s->spec.entry = entry[row->kind];
     s->spec.generated = split ? NULL : generated;
-    option(s, "-DTA=%s", st_cuda_type((int)g->c.ta));
-    option(s, "-DTB=%s", st_cuda_type((int)g->c.tb));
-    option(s, "-DTC=%s", st_cuda_type(split ? row->tacc : tc));
-    option(s, "-DST_ACC=%s", split ? "float" : accumulator(row, tc));
-    option(s, "-DSPLIT=%d", split);
-    option(s, "-DEPI=%d", s->spec.generated != NULL);
+    st_generic_option(s, "-DTA=%s", st_cuda_type((int)g->c.ta));
+    st_generic_option(s, "-DTB=%s", st_cuda_type((int)g->c.tb));
+    st_generic_option(s, "-DTC=%s", st_cuda_type(split ? row->tacc : tc));
+    st_generic_option(s, "-DST_ACC=%s", split ? "float" : accumulator(row, tc));
+    st_generic_option(s, "-DSPLIT=%d", split);
+    st_generic_option(s, "-DEPI=%d", s->spec.generated != NULL);
     if (row->kind >= ST_G_SKINNY_K)
         skinny_options(row, f, s);
     else
@@ -141,13 +140,13 @@ void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gcon
     s->spec.source = "contract_sum.cu";
     s->spec.entry = "contract_sum";
     s->spec.generated = generated;
-    option(s, "-DTA=%s", st_cuda_type(row->tacc));
-    option(s, "-DTB=%s", st_cuda_type(row->tacc));
-    option(s, "-DTC=%s", st_cuda_type(tc));
-    option(s, "-DSUM=%s", st_cuda_type(row->tacc));
-    option(s, "-DST_ACC=%s", accumulator(row, tc));
-    option(s, "-DKAX=1");
-    option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
-    option(s, "-DCV=%d", f->cv);
-    option(s, "-DEPI=%d", generated != NULL);
+    st_generic_option(s, "-DTA=%s", st_cuda_type(row->tacc));
+    st_generic_option(s, "-DTB=%s", st_cuda_type(row->tacc));
+    st_generic_option(s, "-DTC=%s", st_cuda_type(tc));
+    st_generic_option(s, "-DSUM=%s", st_cuda_type(row->tacc));
+    st_generic_option(s, "-DST_ACC=%s", accumulator(row, tc));
+    st_generic_option(s, "-DKAX=1");
+    st_generic_option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
+    st_generic_option(s, "-DCV=%d", f->cv);
+    st_generic_option(s, "-DEPI=%d", generated != NULL);
 }

@@ -19,7 +19,6 @@ typedef struct reference_plan {
 
 #define ID "contract_any_reference_cuda"
 
-static bool is_complex(int64_t t) { return t == STRATA_C64 || t == STRATA_C128; }
 static bool is_integer(int64_t t) { return t == STRATA_I8 || t == STRATA_U8 || t == STRATA_I32; }
 
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
@@ -30,7 +29,8 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     snprintf(out->kernel, sizeof out->kernel, ID);
     out->order = is_integer(c->ta) ? "k ascending, modulo 2^32" : "k ascending, one accumulator in f64";
     const int64_t t[3] = {c->ta, c->tb, c->tc};
-    const int complex = is_complex(t[0]) + is_complex(t[1]) + is_complex(t[2]);
+    const int complex =
+        st_type_is_complex((int)t[0]) + st_type_is_complex((int)t[1]) + st_type_is_complex((int)t[2]);
     for (int i = 0; i < 3; i++)
         if (t[i] <= STRATA_NONE || t[i] >= STRATA_TYPE_COUNT || strata_type_bits((strata_type)t[i]) < 8) {
             out->us = -1;
@@ -119,7 +119,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     snprintf(opt[1], sizeof opt[1], "-DTB=%s", st_cuda_type((int)q->tb));
     snprintf(opt[2], sizeof opt[2], "-DTC=%s", st_cuda_type((int)q->tc));
     const bool integers = is_integer(q->ta) && is_integer(q->tb);
-    snprintf(opt[3], sizeof opt[3], "-DKIND=%d", is_complex(q->tc) ? 2 : integers);
+    snprintf(opt[3], sizeof opt[3], "-DKIND=%d", st_type_is_complex((int)q->tc) ? 2 : integers);
     snprintf(opt[4], sizeof opt[4], "-DEPI=%d", text != NULL);
     const st_gpu_spec spec = {.id = c->kernel,
                               .source = "contract_reference.cu",
