@@ -74,6 +74,18 @@ typedef enum strata_type {
 #define STRATA_TENSOR_POINTERS 1u /* data is an array of pointers, one a batch entry */
 #define STRATA_TENSOR_PACKED 2u   /* a packed triangle */
 #define STRATA_TENSOR_PREPARED 4u /* made by strata_prepare: layout private to a plan */
+/* What a matrix (the last two dims) is beyond its elements. A view says it, not the operator: a symmetric product is strata_gemm on a symmetric view.
+ * Inputs: LOWER or UPPER: only this triangle and the diagonal are stored, the others are never read; they are 0 (a triangular matrix), or with
+ * SYMMETRIC or HERMITIAN the mirror image (of a hermitian matrix the diagonal's imaginary parts are taken as 0). UNIT: the diagonal of a triangular
+ * matrix is 1 and is not read. BAND: elements more than kl below or ku above the diagonal are 0 and not stored. CONJ: elements are read
+ * conjugated. Outputs: LOWER or UPPER: the others are neither read nor written; HERMITIAN: the diagonal's imaginary parts become 0. */
+#define STRATA_TENSOR_CONJ 8u
+#define STRATA_TENSOR_LOWER 16u
+#define STRATA_TENSOR_UPPER 32u
+#define STRATA_TENSOR_SYMMETRIC 64u
+#define STRATA_TENSOR_HERMITIAN 128u
+#define STRATA_TENSOR_UNIT 256u
+#define STRATA_TENSOR_BAND 512u /* kl and ku are error_arg: kl + ku * 2^32 */
 
 /* A view of memory, passed by value. Element (i0, ..., i[rank-1]) is at data + (sum of i[d] * stride[d]) * size of type.
  * Strides are in elements, may be zero (inputs only) or negative. A maker that is given impossible arguments returns a
@@ -86,7 +98,7 @@ typedef struct strata_tensor {
     uint32_t error; /* 0, or why the maker refused (strata_status), detail in error_arg */
     int64_t dim[STRATA_MAX_RANK];
     int64_t stride[STRATA_MAX_RANK];
-    int64_t error_arg;
+    int64_t error_arg; /* the value that a maker refused; of a band its widths */
     uint64_t reserved; /* zero */
 } strata_tensor;
 
@@ -142,6 +154,28 @@ STRATA_API strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, 
 STRATA_API strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim);
 /* dims of 1 (or missing leading dims) are repeated by stride 0 */
 STRATA_API strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim);
+
+/* ---- structure: views of a matrix (or of a batch of matrices) that say what it is ----------------------------------------------
+ * They may be transposed (which swaps the triangles and the widths of a band), conjugated and batched. Slicing, reshaping, permuting or broadcasting
+ * them is refused: take the slice first. */
+typedef enum strata_uplo { STRATA_LOWER = 0, STRATA_UPPER = 1 } strata_uplo;
+typedef enum strata_diag { STRATA_NON_UNIT = 0, STRATA_UNIT = 1 } strata_diag;
+STRATA_API strata_tensor strata_conj(strata_tensor t); /* toggles; real types stay as they are */
+STRATA_API strata_tensor strata_symmetric(strata_tensor square, strata_uplo stored);
+STRATA_API strata_tensor strata_hermitian(strata_tensor square, strata_uplo stored);
+STRATA_API strata_tensor strata_triangular(strata_tensor square, strata_uplo stored, strata_diag diag);
+/* A triangle of an n x n matrix without gaps: its columns (STRATA_COL_MAJOR) or rows one after another, n (n + 1) / 2 elements. It is triangular until
+ * strata_symmetric or strata_hermitian says more. Element (i, j) of the upper triangle by columns is at i + j (j + 1) / 2; strides only say the order. */
+STRATA_API strata_tensor strata_packed(const void *data, strata_type type, int64_t n, strata_uplo stored,
+                                       strata_order order);
+/* A band of an m x n matrix: kl diagonals below and ku above the main one, in LAPACK's storage: by columns, element (i, j) is at ku + i - j + j ld;
+ * by rows at kl + j - i + i ld. ld is at least kl + ku + 1 (0: that). `data` is the array's first element; the view's is element (0, 0). A triangular or
+ * symmetric band: strata_triangular(strata_band(..., k, 0, ...), STRATA_LOWER, diag), with 0, k for the upper one. */
+STRATA_API strata_tensor strata_band(const void *data, strata_type type, int64_t rows, int64_t cols,
+                                     int64_t kl, int64_t ku, strata_order order, int64_t ld);
+/* A batch whose matrices lie anywhere: `address` is an array of `count` addresses of matrices with the dims and strides of `matrix` (whose own address is
+ * not used). On a GPU the array lies in device memory or in host memory, the matrices in device memory. */
+STRATA_API strata_tensor strata_pointers(strata_tensor matrix, const void *const *address, int64_t count);
 
 STRATA_API const char *strata_status_name(strata_status s);     /* "STRATA_ERROR_SHAPE" */
 STRATA_API const char *strata_type_name(strata_type t);         /* "f32" */

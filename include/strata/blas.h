@@ -15,7 +15,9 @@ typedef enum strata_math {
     STRATA_MATH_TF32 = 1,   /* f32 factors rounded to 11 significant bits, sums in f32 */
     STRATA_MATH_BF16X6 = 2, /* each f32 factor as three bf16 parts, six products: errors of f32's size */
     STRATA_MATH_FAST_ACCUM =
-        3 /* 8-bit floats: sums keep about 14 bits on Hopper, which else adds every 128 to f32 */
+        3, /* 8-bit floats: sums keep about 14 bits on Hopper, which else adds every 128 to f32 */
+    STRATA_MATH_3M =
+        4 /* complex products by three real ones: the imaginary part's error is that of |re| + |im| */
 } strata_math;
 
 typedef struct strata_gemm_options {
@@ -31,7 +33,9 @@ typedef struct strata_gemm_options {
 /* C := alpha * A B + beta * C.
  * A is m x k, B is k x n, C is m x n, each rank 2 with any strides; or each of rank 3 or more with the same leading (batch)
  * dims, which broadcast for A and B. Transposition is strata_transpose(A).
- * Types: A, B, C all f32, or all f64. Sums run in the type itself. On CUDA also f16 x f16 and bf16 x bf16 into f32, f16 or bf16, 8-bit floats into these
+ * A and B may be views of a structure (base.h): conjugated, symmetric, hermitian, triangular, a batch of addresses; C a triangle, of which the rest is
+ * not touched. So BLAS's symm, hemm, trmm, gemmt, syrk and herk are this function on such views, and the side is the operand's place.
+ * Types: A, B, C all f32, f64, c64 or c128. Sums run in the type itself. On CUDA also f16 x f16 and bf16 x bf16 into f32, f16 or bf16, 8-bit floats into these
  * or into 8-bit floats (sums in f32; u below is that of f32, and C is rounded once more to its type), and i8 or u8 into i32 (modulo 2^32) or f32.
  * beta = 0: C is not read (NaN there does not spread). alpha = 0: A and B are not read. k = 0: C := beta * C. A zero m, n or
  * batch is a legal no-op. NaN and Inf in A and B propagate as IEEE multiplication and addition do.
@@ -144,6 +148,65 @@ STRATA_API strata_status strata_rotm(strata_handle *h, strata_tensor x, strata_t
 /* Builds param so that the second component of H (sqrt(d1) x1, sqrt(d2) y1) is zero; updates d1, d2, x1 (rank 0). */
 STRATA_API strata_status strata_rotmg(strata_handle *h, strata_tensor d1, strata_tensor d2, strata_tensor x1,
                                       strata_tensor y1, strata_tensor param);
+
+/* ---- level 2: a matrix and vectors ----------------------------------------------------------------------------------------
+ * One type throughout: f32 f64 c64 c128. A is rank 2 with any strides and of any structure of base.h (conjugated, symmetric, hermitian, triangular,
+ * packed, banded); transposition is strata_transpose(A). x and y are rank 1, any stride. What a structure says is not stored is not read.
+ * Outputs may not overlap inputs. Zero sizes are legal no-ops. NaN and Inf follow IEEE arithmetic; a factor alpha or beta of 0 means that its operand is
+ * not read. Error bound: |computed - exact| <= (n + 3) u |alpha| |A||x| + u |beta y|, n the length of a sum, u the unit round-off.
+ * The same bits for any number of threads. Source of the rules: Dongarra et al., "An extended set of Fortran BLAS", TOMS 14 (1988). */
+
+/* y := alpha A x + beta y. (gemv, gbmv, symv, hemv, sbmv, hbmv, spmv, hpmv, and trmv, tbmv, tpmv out of place) */
+STRATA_API strata_status strata_gemv(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor x,
+                                     strata_scalar beta, strata_tensor y);
+/* x := A x, A triangular (also packed or banded). */
+STRATA_API strata_status strata_trmv(strata_handle *h, strata_tensor A, strata_tensor x);
+/* x := A^-1 x, A triangular (also packed or banded). No test for singularity: a zero on the diagonal gives Inf or NaN. */
+STRATA_API strata_status strata_trsv(strata_handle *h, strata_tensor A, strata_tensor x);
+/* A := alpha x y^T + A. y = strata_conj(y) gives gerc. */
+STRATA_API strata_status strata_ger(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor y,
+                                    strata_tensor A);
+/* A := alpha x x^T + A and A := alpha x x^H + A (alpha real), A a triangle, packed or not. her sets the diagonal's imaginary parts to 0. */
+STRATA_API strata_status strata_syr(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor A);
+STRATA_API strata_status strata_her(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor A);
+/* A := alpha x y^T + alpha y x^T + A and A := alpha x y^H + conj(alpha) y x^H + A. */
+STRATA_API strata_status strata_syr2(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor y,
+                                     strata_tensor A);
+STRATA_API strata_status strata_her2(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor y,
+                                     strata_tensor A);
+
+/* ---- level 3 ----------------------------------------------------------------------------------------------------------------
+ * Types as in level 2; batches (rank 3 and more, or addresses) as in strata_gemm. C is a triangle (strata_triangular, strata_symmetric or
+ * strata_hermitian of it); the other one is neither read nor written. */
+
+/* C := alpha A A^T + beta C, and C := alpha A A^H + beta C with real alpha and beta. A^T A is strata_transpose(A); A^H A strata_conj of that. */
+STRATA_API strata_status strata_syrk(strata_handle *h, strata_scalar alpha, strata_tensor A,
+                                     strata_scalar beta, strata_tensor C);
+STRATA_API strata_status strata_herk(strata_handle *h, strata_scalar alpha, strata_tensor A,
+                                     strata_scalar beta, strata_tensor C);
+/* C := alpha A B^T + alpha B A^T + beta C, and C := alpha A B^H + conj(alpha) B A^H + beta C with real beta. */
+STRATA_API strata_status strata_syr2k(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
+                                      strata_scalar beta, strata_tensor C);
+STRATA_API strata_status strata_her2k(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B,
+                                      strata_scalar beta, strata_tensor C);
+/* B := alpha A B and B := alpha A^-1 B in place, A triangular. From the right, B := alpha B A, is the same with transposed views of both.
+ * Error bound of trsm by rows: |A| |computed - exact| <= (k + 3) u |A||X| componentwise. */
+STRATA_API strata_status strata_trmm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B);
+STRATA_API strata_status strata_trsm(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor B);
+
+/* ---- matrices element by element (rank 2, or batches of them) ---------------------------------------------------------------- */
+
+/* C := alpha A + beta B. A and B may be transposed, conjugated; either may be C itself (the identical view). A factor of 0: its matrix is not read. Copying
+ * with a factor (BLAS's omatcopy) is beta = 0. */
+STRATA_API strata_status strata_geam(strata_handle *h, strata_scalar alpha, strata_tensor A,
+                                     strata_scalar beta, strata_tensor B, strata_tensor C);
+/* to := alpha from, where both lie in the same memory: from is the matrix as it is, to how it shall lie (transposed, another leading dimension). */
+STRATA_API strata_status strata_imatcopy(strata_handle *h, strata_scalar alpha, strata_tensor from,
+                                         strata_tensor to);
+/* C := diag(x) A; C may be A. With transposed views of A and C: C := A diag(x). */
+STRATA_API strata_status strata_dgmm(strata_handle *h, strata_tensor x, strata_tensor A, strata_tensor C);
+/* Copies a triangle to a triangle of the same side, packed or not (trttp, tpttr). The diagonal is copied too. */
+STRATA_API strata_status strata_trcopy(strata_handle *h, strata_tensor from, strata_tensor to);
 
 #ifdef __cplusplus
 }

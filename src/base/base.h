@@ -81,6 +81,16 @@ bool st_scalar_value(st_err *e, const char *who, const char *name, strata_scalar
 /* Fails when the maker refused, the rank is out of range, a dim is negative, reserved words are not zero, the type is unknown,
  * sizes overflow, or data is NULL with elements to touch. `who` is the public function, `name` the argument ("A"). */
 strata_status st_tensor_check(st_err *e, const char *who, const char *name, const strata_tensor *t);
+/* The same for operators that take structured views: `flags` are the STRATA_TENSOR_ flags allowed; a combination that no maker gives is refused. */
+strata_status st_tensor_check_flags(st_err *e, const char *who, const char *name, const strata_tensor *t,
+                                    uint32_t flags);
+strata_status st_tensor_check_output_flags(st_err *e, const char *who, const char *name,
+                                           const strata_tensor *t, uint32_t flags);
+/* Width of a band: diagonals below (upper = false) or above the main one. */
+ST_INLINE int64_t st_band_width(const strata_tensor *t, bool upper)
+{
+    return (int64_t)((uint64_t)t->error_arg >> (upper ? 32 : 0) & 0xffffffffu);
+}
 /* also: no zero stride on a dim > 1 and no two elements in one place (an output must not overlap itself) */
 strata_status st_tensor_check_output(st_err *e, const char *who, const char *name, const strata_tensor *t);
 /* lowest and one-past-highest byte that the view touches; both NULL for no elements */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static strata_tensor refuse(strata_tensor t, strata_status s, st_bad what, int axis, int64_t arg)
+strata_tensor st_view_refuse(strata_tensor t, strata_status s, st_bad what, int axis, int64_t arg)
 {
     if (!t.error) {
         t.error = (uint32_t)s | (uint32_t)what << 8 | (uint32_t)(axis & 0xff) << 16;
@@ -16,11 +16,11 @@ static strata_tensor refuse(strata_tensor t, strata_status s, st_bad what, int a
 }
 
 /* A view can be taken of it: no error yet, and a rank that its arrays have (a tensor that nobody filled in may say anything). */
-static bool usable(strata_tensor *t)
+bool st_view_usable(strata_tensor *t)
 {
     if (t->error) return false;
     if (t->rank >= 0 && t->rank <= STRATA_MAX_RANK) return true;
-    *t = refuse(*t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, t->rank);
+    *t = st_view_refuse(*t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, t->rank);
     t->rank = 0;
     return false;
 }
@@ -33,7 +33,7 @@ static strata_tensor start(const void *data, strata_type type, int rank)
     t.type = (int32_t)type;
     t.rank = rank;
     if ((int)type <= STRATA_NONE || (int)type >= STRATA_TYPE_COUNT)
-        return refuse(t, STRATA_ERROR_TYPE, ST_BAD_TYPE, 0, (int)type);
+        return st_view_refuse(t, STRATA_ERROR_TYPE, ST_BAD_TYPE, 0, (int)type);
     return t;
 }
 
@@ -43,7 +43,7 @@ static strata_tensor pack_strides(strata_tensor t)
     for (int d = t.rank - 1; d >= 0; d--) {
         t.stride[d] = s;
         if (st_mul_over(s, t.dim[d] ? t.dim[d] : 1, &s))
-            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
+            return st_view_refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
     }
     return t;
 }
@@ -55,14 +55,14 @@ strata_tensor strata_matrix(const void *data, strata_type type, int64_t rows, in
     t.dim[0] = rows;
     t.dim[1] = cols;
     if (rows < 0 || cols < 0)
-        return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, rows >= 0, rows < 0 ? rows : cols);
+        return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, rows >= 0, rows < 0 ? rows : cols);
     if (order != STRATA_ROW_MAJOR && order != STRATA_COL_MAJOR)
-        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int)order);
+        return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int)order);
     int64_t run = order == STRATA_ROW_MAJOR ? cols : rows;
     if (ld == 0) ld = run ? run : 1;
     t.stride[0] = order == STRATA_ROW_MAJOR ? ld : 1;
     t.stride[1] = order == STRATA_ROW_MAJOR ? 1 : ld;
-    if (ld < run) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_LD, order == STRATA_ROW_MAJOR, ld);
+    if (ld < run) return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_LD, order == STRATA_ROW_MAJOR, ld);
     return t;
 }
 
@@ -70,15 +70,15 @@ strata_tensor strata_vector(const void *data, strata_type type, int64_t n, int64
 {
     strata_tensor t = start(data, type, 1);
     t.dim[0] = n;
-    if (n < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, n);
+    if (n < 0) return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, n);
     if (inc == 0) inc = 1;
     t.stride[0] = inc;
     int64_t off;
     if (inc < 0 && n > 1) {
         if (st_mul_over(n - 1, inc, &off) || st_mul_over(off, (int64_t)(strata_type_bits(type) / 8), &off) ||
             off == INT64_MIN)
-            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, 0, 0);
-        if (strata_type_bits(type) < 8) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, 0, inc);
+            return st_view_refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, 0, 0);
+        if (strata_type_bits(type) < 8) return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, 0, inc);
         if (data) t.data = (char *)t.data - off;
     }
     return t;
@@ -93,11 +93,11 @@ strata_tensor strata_array(const void *data, strata_type type, int rank, const i
     if (rank < 0 || rank > STRATA_MAX_RANK || (rank > 0 && !dim)) {
         t.rank = 0;
         bool range = rank < 0 || rank > STRATA_MAX_RANK;
-        return refuse(t, STRATA_ERROR_ARGUMENT, range ? ST_BAD_RANK : ST_BAD_DIMS_NULL, 0, rank);
+        return st_view_refuse(t, STRATA_ERROR_ARGUMENT, range ? ST_BAD_RANK : ST_BAD_DIMS_NULL, 0, rank);
     }
     for (int d = 0; d < rank; d++) {
         t.dim[d] = dim[d];
-        if (dim[d] < 0) t = refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
+        if (dim[d] < 0) t = st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
         if (stride) t.stride[d] = stride[d];
     }
     return stride || t.error ? t : pack_strides(t);
@@ -119,15 +119,23 @@ strata_tensor strata_nhwc(const void *data, strata_type type, int64_t n, int64_t
 
 strata_tensor strata_batch(strata_tensor m, int64_t count, int64_t distance)
 {
-    if (!usable(&m)) return m;
-    if (m.rank >= STRATA_MAX_RANK) return refuse(m, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, m.rank + 1);
-    if (count < 0) return refuse(m, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, count);
+    if (!st_view_usable(&m)) return m;
+    if (m.rank >= STRATA_MAX_RANK)
+        return st_view_refuse(m, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, m.rank + 1);
+    if (count < 0) return st_view_refuse(m, STRATA_ERROR_SHAPE, ST_BAD_DIM, 0, count);
+    if (m.flags & STRATA_TENSOR_POINTERS)
+        return st_view_refuse(m, STRATA_ERROR_ARGUMENT, ST_BAD_STRUCTURED, 0, m.flags);
+    if (distance == 0 && m.flags & (STRATA_TENSOR_PACKED | STRATA_TENSOR_BAND)) {
+        strata_tensor room, memory = strata_batch(*st_view_plain(&m, &room), count, 0);
+        if (memory.error) return memory;
+        distance = memory.stride[0];
+    }
     if (distance == 0) {
         distance = 1;
         for (int d = 0; d < m.rank; d++) {
             int64_t span, s = m.stride[d];
             if (s == INT64_MIN || st_mul_over(s < 0 ? -s : s, m.dim[d], &span))
-                return refuse(m, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
+                return st_view_refuse(m, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
             distance = st_max64(distance, span);
         }
     }
@@ -141,26 +149,40 @@ strata_tensor strata_batch(strata_tensor m, int64_t count, int64_t distance)
 
 strata_tensor strata_transpose(strata_tensor t)
 {
-    if (!usable(&t) || t.rank < 2) return t;
+    if (!st_view_usable(&t) || t.rank < 2) return t;
     int a = t.rank - 2, b = t.rank - 1;
     int64_t d = t.dim[a], s = t.stride[a];
     t.dim[a] = t.dim[b];
     t.stride[a] = t.stride[b];
     t.dim[b] = d;
     t.stride[b] = s;
+    const uint32_t half = t.flags & (STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER);
+    if (half) t.flags ^= STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER;
+    if (t.flags & STRATA_TENSOR_BAND)
+        t.error_arg = st_band_width(&t, true) + (st_band_width(&t, false) << 32);
     return t;
+}
+
+/* Views that would take a structured matrix apart are refused; so are all of what is no strided view at all. */
+static bool plain_view(strata_tensor *t)
+{
+    if (!st_view_usable(t)) return false;
+    const uint32_t structure = t->flags & ~STRATA_TENSOR_CONJ;
+    if (structure) *t = st_view_refuse(*t, STRATA_ERROR_ARGUMENT, ST_BAD_STRUCTURED, 0, structure);
+    return !structure;
 }
 
 strata_tensor strata_permute(strata_tensor t, const int *order)
 {
-    if (!usable(&t)) return t;
-    if (!order && t.rank > 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_PERMUTE_NULL, 0, t.rank);
+    if (!plain_view(&t)) return t;
+    if (!order && t.rank > 0) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_PERMUTE_NULL, 0, t.rank);
     strata_tensor r = t;
     unsigned seen = 0;
     for (int d = 0; d < t.rank; d++) {
         if (order[d] < 0 || order[d] >= t.rank)
-            return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, order[d]);
-        if (seen >> order[d] & 1) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS_TWICE, 0, order[d]);
+            return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, order[d]);
+        if (seen >> order[d] & 1)
+            return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS_TWICE, 0, order[d]);
         seen |= 1u << order[d];
         r.dim[d] = t.dim[order[d]];
         r.stride[d] = t.stride[order[d]];
@@ -170,21 +192,22 @@ strata_tensor strata_permute(strata_tensor t, const int *order)
 
 strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, int64_t count, int64_t step)
 {
-    if (!usable(&t)) return t;
-    if (axis < 0 || axis >= t.rank) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, axis);
+    if (!plain_view(&t)) return t;
+    if (axis < 0 || axis >= t.rank) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_AXIS, 0, axis);
     int64_t last = begin, off, size = t.dim[axis];
-    if (step == 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_STEP, axis, 0);
-    if (count < 0) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_COUNT, axis, count);
+    if (step == 0) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_STEP, axis, 0);
+    if (count < 0) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_COUNT, axis, count);
     if (begin < 0 || begin > size || (begin == size && count > 0))
-        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, begin);
+        return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, begin);
     if (count > 0) {
         if (st_mul_over(count - 1, step, &last) || st_add_over(last, begin, &last))
             last = step < 0 ? INT64_MIN : INT64_MAX;
-        if (last < 0 || last >= size) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, last);
+        if (last < 0 || last >= size)
+            return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_SLICE_REACH, axis, last);
         int64_t bits = (int64_t)strata_type_bits((strata_type)t.type);
         if (st_mul_over(begin, t.stride[axis], &off) || st_mul_over(off, bits, &off))
-            return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
-        if (off % 8) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, axis, begin);
+            return st_view_refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
+        if (off % 8) return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, axis, begin);
         if (t.data) t.data = (char *)t.data + off / 8;
     }
     strata_tensor r = t;
@@ -192,7 +215,7 @@ strata_tensor strata_slice(strata_tensor t, int axis, int64_t begin, int64_t cou
     if (count <= 1) /* a step that is never taken may have any size */
         r.stride[axis] = t.stride[axis];
     else if (st_mul_over(t.stride[axis], step, &r.stride[axis]))
-        return refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
+        return st_view_refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, axis, 0);
     return r;
 }
 
@@ -221,20 +244,21 @@ static int refold(const strata_tensor *t, int i, int i1, strata_tensor *r, int j
 
 strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
 {
-    if (!usable(&t)) return t;
+    if (!plain_view(&t)) return t;
     strata_tensor r = t;
     int64_t n = strata_count(t), m = 1;
     bool zero = false, over = false;
-    if (rank < 0 || rank > STRATA_MAX_RANK) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
-    if (rank && !dim) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
+    if (rank < 0 || rank > STRATA_MAX_RANK)
+        return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
+    if (rank && !dim) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
     for (int d = 0; d < rank; d++) {
-        if (dim[d] < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
+        if (dim[d] < 0) return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
         zero |= dim[d] == 0;
         over |= st_mul_over(m, dim[d], &m);
     }
     if (zero) m = 0;
     if (n != m || n < 0 || (over && !zero))
-        return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_RESHAPE_COUNT, 0, over && !zero ? -1 : m);
+        return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_RESHAPE_COUNT, 0, over && !zero ? -1 : m);
     memset(r.dim, 0, sizeof r.dim);
     memset(r.stride, 0, sizeof r.stride);
     r.rank = rank;
@@ -256,7 +280,8 @@ strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
         while (i1 < t.rank && t.dim[i1] == 1) i1++;
         while (j1 < rank && dim[j1] == 1) j1++;
         int torn = refold(&t, i, i1, &r, j, j1);
-        if (torn >= 0) return refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_RESHAPE_JOIN, torn, t.stride[torn]);
+        if (torn >= 0)
+            return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_RESHAPE_JOIN, torn, t.stride[torn]);
         i = i1;
         j = j1;
     }
@@ -265,10 +290,10 @@ strata_tensor strata_reshape(strata_tensor t, int rank, const int64_t *dim)
 
 strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim)
 {
-    if (!usable(&t)) return t;
+    if (!plain_view(&t)) return t;
     if (rank < t.rank || rank > STRATA_MAX_RANK)
-        return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
-    if (rank && !dim) return refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
+        return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_RANK, 0, rank);
+    if (rank && !dim) return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_DIMS_NULL, 0, rank);
     strata_tensor r = t;
     memset(r.dim, 0, sizeof r.dim);
     memset(r.stride, 0, sizeof r.stride);
@@ -276,11 +301,11 @@ strata_tensor strata_broadcast(strata_tensor t, int rank, const int64_t *dim)
     for (int d = 0; d < rank; d++) {
         int s = d - (rank - t.rank);
         r.dim[d] = dim[d];
-        if (dim[d] < 0) return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
+        if (dim[d] < 0) return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_DIM, d, dim[d]);
         if (s >= 0 && t.dim[s] == dim[d])
             r.stride[d] = t.stride[s];
         else if (s >= 0 && t.dim[s] != 1)
-            return refuse(t, STRATA_ERROR_SHAPE, ST_BAD_BROADCAST, s, dim[d]);
+            return st_view_refuse(t, STRATA_ERROR_SHAPE, ST_BAD_BROADCAST, s, dim[d]);
     }
     return r;
 }

@@ -8,25 +8,40 @@
 /* strata_tensor.error is a strata_status in its low byte, one of these in the next, an axis in the third; error_arg is the
  * value that was given. The dims of the tensor are those before the refused step. */
 typedef enum st_bad {
-    ST_BAD_DIM = 1,       /* axis, size */
-    ST_BAD_LD,            /* axis that is contiguous, ld */
-    ST_BAD_TYPE,          /* type */
-    ST_BAD_RANK,          /* rank */
-    ST_BAD_DIMS_NULL,     /* rank */
-    ST_BAD_AXIS,          /* axis given (in error_arg) */
-    ST_BAD_AXIS_TWICE,    /* axis given (in error_arg) */
-    ST_BAD_PERMUTE_NULL,  /* rank */
-    ST_BAD_SLICE_COUNT,   /* axis, count */
-    ST_BAD_SLICE_REACH,   /* axis, the index outside */
-    ST_BAD_RESHAPE_COUNT, /* elements wanted, -1 when they do not fit */
-    ST_BAD_RESHAPE_JOIN,  /* axis whose stride does not step over the axis inside it */
-    ST_BAD_BROADCAST,     /* axis, size wanted */
-    ST_BAD_OVERFLOW,      /* axis */
-    ST_BAD_ORDER,         /* order */
-    ST_BAD_SUBBYTE,       /* offset in elements */
-    ST_BAD_SLICE_STEP     /* axis */
+    ST_BAD_DIM = 1,         /* axis, size */
+    ST_BAD_LD,              /* axis that is contiguous, ld */
+    ST_BAD_TYPE,            /* type */
+    ST_BAD_RANK,            /* rank */
+    ST_BAD_DIMS_NULL,       /* rank */
+    ST_BAD_AXIS,            /* axis given (in error_arg) */
+    ST_BAD_AXIS_TWICE,      /* axis given (in error_arg) */
+    ST_BAD_PERMUTE_NULL,    /* rank */
+    ST_BAD_SLICE_COUNT,     /* axis, count */
+    ST_BAD_SLICE_REACH,     /* axis, the index outside */
+    ST_BAD_RESHAPE_COUNT,   /* elements wanted, -1 when they do not fit */
+    ST_BAD_RESHAPE_JOIN,    /* axis whose stride does not step over the axis inside it */
+    ST_BAD_BROADCAST,       /* axis, size wanted */
+    ST_BAD_OVERFLOW,        /* axis */
+    ST_BAD_ORDER,           /* order */
+    ST_BAD_SUBBYTE,         /* offset in elements */
+    ST_BAD_SLICE_STEP,      /* axis */
+    ST_BAD_SQUARE,          /* columns; dim has the rows */
+    ST_BAD_UPLO,            /* the number given */
+    ST_BAD_DIAG,            /* the number given */
+    ST_BAD_STRUCTURED,      /* flags of the view that cannot be taken apart */
+    ST_BAD_STRUCTURE_TWICE, /* flags that it has already */
+    ST_BAD_BAND,            /* axis 0: kl, 1: ku; the width */
+    ST_BAD_BAND_LD,         /* ld */
+    ST_BAD_BAND_UPLO,       /* the width on the side that is not stored */
+    ST_BAD_MATRIX_RANK      /* rank */
 } st_bad;
 
+/* tensor.c: the view with a refusal (the first one stays), and: may a view be taken of it? */
+strata_tensor st_view_refuse(strata_tensor t, strata_status s, st_bad what, int axis, int64_t arg);
+bool st_view_usable(strata_tensor *t);
 /* tensor_overlap.c: do two different indices of a checked view name the same memory? */
 bool st_view_collides(const strata_tensor *t);
+/* The memory behind a view as a plain strided one: a packed triangle is a vector, a band its columns or rows, in
+ * `room`; others are themselves. */
+const strata_tensor *st_view_plain(const strata_tensor *t, strata_tensor *room);
 #endif

@@ -87,6 +87,44 @@ static void maker_words(const strata_tensor *t, char *out, size_t n)
                  "types begin on whole bytes",
                  strata_type_name((strata_type)t->type), v);
         return;
+    case ST_BAD_SQUARE:
+        snprintf(out, n, "is %lldx%lld: symmetric, hermitian and triangular matrices are square", own, v);
+        return;
+    case ST_BAD_UPLO:
+        snprintf(out, n, "was made with triangle %lld: STRATA_LOWER and STRATA_UPPER are what there is", v);
+        return;
+    case ST_BAD_DIAG:
+        snprintf(out, n, "was made with diagonal %lld: STRATA_NON_UNIT and STRATA_UNIT are what there is", v);
+        return;
+    case ST_BAD_STRUCTURED:
+        snprintf(out, n,
+                 "is a slice, reshape, permutation, broadcast or batch of a structured view (flags 0x%llx): "
+                 "take the plain view first, then say what it is",
+                 v);
+        return;
+    case ST_BAD_STRUCTURE_TWICE:
+        snprintf(out, n, "was made from a view that has a structure already (flags 0x%llx)", v);
+        return;
+    case ST_BAD_BAND:
+        snprintf(out, n, "was made with %s = %lld: widths of a band are 0 to 2147483647", axis ? "ku" : "kl",
+                 v);
+        return;
+    case ST_BAD_BAND_LD:
+        snprintf(
+            out, n,
+            "was made with leading dimension %lld, less than the kl + ku + 1 diagonals of its band: give "
+            "at least that, or 0 for it",
+            v);
+        return;
+    case ST_BAD_BAND_UPLO:
+        snprintf(out, n,
+                 "is a band with %lld diagonals %s the main one, the side that is not stored: make it with 0 "
+                 "there",
+                 v, axis ? "above" : "below");
+        return;
+    case ST_BAD_MATRIX_RANK:
+        snprintf(out, n, "has rank %lld: matrices have rank 2, batches of them more", v);
+        return;
     }
     snprintf(
         out, n,
@@ -122,7 +160,60 @@ static bool extent(const strata_tensor *t, int64_t *lo, int64_t *hi)
     return true;
 }
 
+/* One bit of the flags in words. */
+static const char *flag_words(uint32_t f)
+{
+    static const struct {
+        uint32_t flag;
+        const char *words;
+    } row[] = {{STRATA_TENSOR_POINTERS, "a pointer array (strata_pointers)"},
+               {STRATA_TENSOR_PACKED, "a packed triangle (strata_packed)"},
+               {STRATA_TENSOR_PREPARED, "prepared for a plan (strata_prepare)"},
+               {STRATA_TENSOR_BAND, "a band (strata_band)"},
+               {STRATA_TENSOR_SYMMETRIC, "a symmetric matrix (strata_symmetric)"},
+               {STRATA_TENSOR_HERMITIAN, "a hermitian matrix (strata_hermitian)"},
+               {STRATA_TENSOR_UNIT, "a triangular matrix of unit diagonal"},
+               {STRATA_TENSOR_LOWER, "a lower triangle"},
+               {STRATA_TENSOR_UPPER, "an upper triangle"},
+               {STRATA_TENSOR_CONJ, "conjugated (strata_conj)"}};
+    for (int i = 0; i < ST_COUNT(row); i++)
+        if (f & row[i].flag) return row[i].words;
+    return NULL;
+}
+
+static strata_status check_flags(st_err *e, const char *who, const char *name, const strata_tensor *t,
+                                 uint32_t allowed)
+{
+    const uint32_t f = t->flags, half = f & (STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER),
+                   mirror = f & (STRATA_TENSOR_SYMMETRIC | STRATA_TENSOR_HERMITIAN);
+    const char *words = flag_words(f & ~allowed);
+    if (words)
+        return st_fail(e, STRATA_ERROR_UNSUPPORTED, "%s: %s is %s, which this function does not take%s", who,
+                       name, words, allowed ? "" : "; plain strided views are taken");
+    const bool matrix = t->rank >= 2;
+    if (t->reserved || f & ~(STRATA_TENSOR_BAND * 2 - 1) ||
+        half == (STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER) ||
+        mirror == (STRATA_TENSOR_SYMMETRIC | STRATA_TENSOR_HERMITIAN) || (mirror && !half) ||
+        (f & STRATA_TENSOR_UNIT && (!half || mirror)) ||
+        (f & STRATA_TENSOR_PACKED && (!half || f & STRATA_TENSOR_BAND)) ||
+        (f & ~STRATA_TENSOR_CONJ && !matrix))
+        return st_fail(e, STRATA_ERROR_ARGUMENT,
+                       "%s: %s has reserved words or unknown flags set; was the tensor made by a strata_ "
+                       "maker or zeroed first?",
+                       who, name);
+    if (half && t->dim[t->rank - 1] != t->dim[t->rank - 2])
+        return st_fail(e, STRATA_ERROR_SHAPE, "%s: %s is %s and %s, but not square", who, name, ST_DIMS(*t),
+                       flag_words(f & ~STRATA_TENSOR_CONJ));
+    return STRATA_OK;
+}
+
 strata_status st_tensor_check(st_err *e, const char *who, const char *name, const strata_tensor *t)
+{
+    return st_tensor_check_flags(e, who, name, t, 0);
+}
+
+strata_status st_tensor_check_flags(st_err *e, const char *who, const char *name, const strata_tensor *t,
+                                    uint32_t allowed)
 {
     if (t->error) return maker_error(e, who, name, t);
     if (t->type <= STRATA_NONE || t->type >= STRATA_TYPE_COUNT)
@@ -133,24 +224,15 @@ strata_status st_tensor_check(st_err *e, const char *who, const char *name, cons
     if (t->rank < 0 || t->rank > STRATA_MAX_RANK)
         return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: %s has rank %d; ranks are 0 to %d", who, name,
                        (int)t->rank, STRATA_MAX_RANK);
-    if (t->flags & (STRATA_TENSOR_POINTERS | STRATA_TENSOR_PACKED | STRATA_TENSOR_PREPARED))
-        return st_fail(e, STRATA_ERROR_UNSUPPORTED,
-                       "%s: %s is %s, which this function does not take; plain strided views are taken", who,
-                       name,
-                       t->flags & STRATA_TENSOR_POINTERS ? "a pointer array (STRATA_TENSOR_POINTERS)"
-                       : t->flags & STRATA_TENSOR_PACKED ? "a packed triangle (STRATA_TENSOR_PACKED)"
-                                                         : "prepared for a plan (STRATA_TENSOR_PREPARED)");
-    if (t->reserved || t->flags)
-        return st_fail(e, STRATA_ERROR_ARGUMENT,
-                       "%s: %s has reserved words or unknown flags set; was the tensor made by a strata_ "
-                       "maker or zeroed first?",
-                       who, name);
+    strata_status s = check_flags(e, who, name, t, allowed);
+    if (s) return s;
     for (int d = 0; d < t->rank; d++)
         if (t->dim[d] < 0)
             return st_fail(e, STRATA_ERROR_SHAPE, "%s: %s is %s: dim %d is negative", who, name, ST_DIMS(*t),
                            d);
     int64_t n = strata_count(*t), lo, hi;
-    if (n < 0 || !extent(t, &lo, &hi))
+    strata_tensor room;
+    if (n < 0 || !extent(st_view_plain(t, &room), &lo, &hi))
         return st_fail(e, STRATA_ERROR_OVERFLOW, "%s: %s is %s: its size does not fit 63 bits", who, name,
                        ST_DIMS(*t));
     if (n > 0 && !t->data)
@@ -161,8 +243,28 @@ strata_status st_tensor_check(st_err *e, const char *who, const char *name, cons
 
 strata_status st_tensor_check_output(st_err *e, const char *who, const char *name, const strata_tensor *t)
 {
-    strata_status s = st_tensor_check(e, who, name, t);
+    return st_tensor_check_output_flags(e, who, name, t, 0);
+}
+
+strata_status st_tensor_check_output_flags(st_err *e, const char *who, const char *name,
+                                           const strata_tensor *view, uint32_t allowed)
+{
+    strata_status s = st_tensor_check_flags(e, who, name, view, allowed);
     if (s) return s;
+    if (view->flags & STRATA_TENSOR_CONJ)
+        return st_fail(e, STRATA_ERROR_ARGUMENT,
+                       "%s: %s is written, so it may not be a conjugated view; conjugate the inputs instead",
+                       who, name);
+    strata_tensor room, one;
+    const strata_tensor *t = st_view_plain(view, &room);
+    if (view->flags &
+        STRATA_TENSOR_POINTERS) { /* each matrix by itself: what two addresses share is the caller's duty */
+        one = *t;
+        memmove(one.dim, one.dim + 1, sizeof(int64_t) * (size_t)(one.rank - 1));
+        memmove(one.stride, one.stride + 1, sizeof(int64_t) * (size_t)(one.rank - 1));
+        one.rank--;
+        t = &one;
+    }
     for (int d = 0; d < t->rank; d++)
         if (t->dim[d] == 0) return STRATA_OK;
     for (int d = 0; d < t->rank; d++)
@@ -172,18 +274,20 @@ strata_status st_tensor_check_output(st_err *e, const char *who, const char *nam
                            " long) has stride 0: all its elements are one",
                            who, name, d, t->dim[d]);
     if (!st_view_collides(t)) return STRATA_OK;
-    char view[300];
-    strata_tensor_describe(*t, view, sizeof view);
+    char words[300];
+    strata_tensor_describe(*t, words, sizeof words);
     return st_fail(e, STRATA_ERROR_LAYOUT,
                    "%s: %s is written, but its strides put two elements in one place: it is %s; each stride "
                    "must step over "
                    "what the smaller ones reach",
-                   who, name, view);
+                   who, name, words);
 }
 
-void st_tensor_span(const strata_tensor *t, const char **lo, const char **hi)
+void st_tensor_span(const strata_tensor *view, const char **lo, const char **hi)
 {
     int64_t a, b;
+    strata_tensor room;
+    const strata_tensor *t = st_view_plain(view, &room);
     if (!t->data || strata_count(*t) <= 0 || !extent(t, &a, &b)) {
         *lo = *hi = NULL;
         return;
@@ -195,6 +299,8 @@ void st_tensor_span(const strata_tensor *t, const char **lo, const char **hi)
 bool st_tensor_same_view(const strata_tensor *a, const strata_tensor *b)
 {
     if (a->data != b->data || a->type != b->type || a->rank != b->rank) return false;
+    if ((a->flags ^ b->flags) & (STRATA_TENSOR_PACKED | STRATA_TENSOR_BAND | STRATA_TENSOR_POINTERS))
+        return false;
     for (int d = 0; d < a->rank; d++)
         if (a->dim[d] != b->dim[d] || (a->dim[d] > 1 && a->stride[d] != b->stride[d])) return false;
     return true;

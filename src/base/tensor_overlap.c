@@ -106,9 +106,12 @@ static ST_NOINLINE bool meet(const strata_tensor *a, const strata_tensor *b)
     return solvable(&t, 0, target);
 }
 
-bool st_tensor_overlap(const strata_tensor *a, const strata_tensor *b)
+bool st_tensor_overlap(const strata_tensor *va, const strata_tensor *vb)
 {
     const char *al, *ah, *bl, *bh;
+    if ((va->flags | vb->flags) & STRATA_TENSOR_POINTERS) return false; /* addresses: the caller's duty */
+    strata_tensor room[2];
+    const strata_tensor *a = st_view_plain(va, &room[0]), *b = st_view_plain(vb, &room[1]);
     st_tensor_span(a, &al, &ah);
     st_tensor_span(b, &bl, &bh);
     return al && bl && al < bh && bl < ah && meet(a, b);

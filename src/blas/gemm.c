@@ -73,10 +73,41 @@ static bool is_f8(int t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
 static bool is_byte(int t) { return t == STRATA_I8 || t == STRATA_U8; }
 static bool is_half(int t) { return t == STRATA_F16 || t == STRATA_BF16; }
 
-/* Products of mixed types that GPUs have kernels for; everywhere: f32 and f64 throughout. */
+/* What of a view's structure a product takes: see base.h. */
+enum {
+    HALVES = STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER | STRATA_TENSOR_SYMMETRIC | STRATA_TENSOR_HERMITIAN,
+    FACTOR_FLAGS = HALVES | STRATA_TENSOR_CONJ | STRATA_TENSOR_UNIT | STRATA_TENSOR_POINTERS,
+    RESULT_FLAGS = HALVES | STRATA_TENSOR_POINTERS
+};
+
+static st_rule rule_of(const strata_tensor *t)
+{
+    const uint32_t f = t->flags;
+    return (st_rule){.conj = (f & STRATA_TENSOR_CONJ) != 0,
+                     .half = f & STRATA_TENSOR_LOWER   ? ST_HALF_LOWER
+                             : f & STRATA_TENSOR_UPPER ? ST_HALF_UPPER
+                                                       : ST_HALF_NONE,
+                     .mirror = f & STRATA_TENSOR_HERMITIAN   ? ST_MIRROR_HERMITIAN
+                               : f & STRATA_TENSOR_SYMMETRIC ? ST_MIRROR_SYMMETRIC
+                                                             : ST_MIRROR_NONE,
+                     .unit = (f & STRATA_TENSOR_UNIT) != 0};
+}
+
+/* An array of addresses is one batch dim, and the only one. */
+static strata_status check_pointers(strata_handle *h, const char *who, const char *name,
+                                    const strata_tensor *t, const strata_tensor *C)
+{
+    if (!(t->flags & STRATA_TENSOR_POINTERS) || (t->rank == 3 && C->rank == 3)) return STRATA_OK;
+    return st_fail(&h->err, STRATA_ERROR_SHAPE,
+                   "%s: %s is an array of addresses, which is one batch dim and the only one; it has rank %d "
+                   "and C has %d, both must be 3",
+                   who, name, t->rank, C->rank);
+}
+
+/* Products of mixed types that GPUs have kernels for; everywhere: f32, f64, c64 and c128 throughout. */
 static bool types_fit(const strata_handle *h, int a, int b, int c)
 {
-    if (a == b && a == c && (a == STRATA_F32 || a == STRATA_F64)) return true;
+    if (a == b && a == c && (a == STRATA_F32 || a == STRATA_F64 || st_type_is_complex(a))) return true;
     if (!h->gpu) return false;
     const bool float_c = c == STRATA_F32 || is_half(c);
     return (is_half(a) && b == a && float_c) || (is_f8(a) && is_f8(b) && (float_c || is_f8(c))) ||
@@ -89,7 +120,7 @@ static strata_status check_types(strata_handle *h, const char *who, const strata
     if (types_fit(h, (int)A->type, (int)B->type, (int)C->type)) return STRATA_OK;
     return st_fail(
         &h->err, STRATA_ERROR_TYPE,
-        "%s: A is %s, B is %s and C is %s; supported are f32 x f32 into f32 and f64 x f64 into f64%s", who,
+        "%s: A is %s, B is %s and C is %s; supported are f32, f64, c64 or c128 for all three%s", who,
         strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
         strata_type_name((strata_type)C->type),
         h->gpu ? ", f16 x f16 and bf16 x bf16 into f32, f16 or bf16, 8-bit floats into these or 8-bit "
@@ -106,17 +137,19 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
         if (o->reserved[i])
             return st_fail(e, STRATA_ERROR_ARGUMENT,
                            "%s: reserved words of strata_gemm_options are not zero; start from {0}", who);
-    if ((s = st_tensor_check(e, who, "A", A)) || (s = st_tensor_check(e, who, "B", B)) ||
-        (s = st_tensor_check_output(e, who, "C", C)))
+    if ((s = st_tensor_check_flags(e, who, "A", A, FACTOR_FLAGS)) ||
+        (s = st_tensor_check_flags(e, who, "B", B, FACTOR_FLAGS)) ||
+        (s = st_tensor_check_output_flags(e, who, "C", C, RESULT_FLAGS)))
         return s;
     const strata_tensor *t[] = {A, B};
     const char *name[] = {"A", "B"};
-    if ((unsigned)o->math > STRATA_MATH_FAST_ACCUM)
+    if ((unsigned)o->math > STRATA_MATH_3M)
         return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the math mode %d is none of strata_math", who,
                        (int)o->math);
     if ((s = check_types(h, who, A, B, C))) return s;
     if ((s = check_dims(h, who, A, B, C)) || (s = check_batch(h, who, "A", A, C)) ||
-        (s = check_batch(h, who, "B", B, C)))
+        (s = check_batch(h, who, "B", B, C)) || (s = check_pointers(h, who, "A", A, C)) ||
+        (s = check_pointers(h, who, "B", B, C)) || (s = check_pointers(h, who, "C", C, C)))
         return s;
     if (C->rank - 2 > ST_AXES)
         return st_fail(e, STRATA_ERROR_UNSUPPORTED,
@@ -149,6 +182,11 @@ static void describe(const strata_tensor *A, const strata_tensor *B, const strat
         x->b = db >= 0 && B->dim[db] != 1 ? B->stride[db] : 0;
         x->c = C->stride[d];
     }
+    c->rule_a = rule_of(A);
+    c->rule_b = rule_of(B);
+    c->rule_c = rule_of(C);
+    const strata_tensor *t[] = {A, B, C};
+    for (int i = 0; i < 3; i++) c->pointers |= (int64_t)((t[i]->flags & STRATA_TENSOR_POINTERS) != 0) << i;
 }
 
 /* One operand of the epilogue: its strides along m, n and the batch dims of C. */
@@ -262,9 +300,9 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     strata_status s;
     if (!o) o = &no_options;
     if ((s = check(h, who, A, B, C, o, !plan))) return s;
-    double va, vb;
-    if ((s = st_contract_scalar(h, who, "alpha", alpha, &va)) ||
-        (s = st_contract_scalar(h, who, "beta", beta, &vb)))
+    double va[2], vb[2];
+    if ((s = st_contract_scalar(h, who, "alpha", alpha, C->type, va)) ||
+        (s = st_contract_scalar(h, who, "beta", beta, C->type, vb)))
         return s;
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
@@ -275,14 +313,14 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: operands (the first is '%s') without an epilogue that reads them", who,
                        o->operands[0].name);
-    if (plan) return st_tile_plan(h, who, &c, o->epilogue, va, vb, choice, plan);
-    s = st_tile_contract(h, who, &c, o->epilogue, va, vb, data);
+    if (plan) return st_tile_plan_complex(h, who, &c, o->epilogue, va, vb, choice, plan);
+    s = st_tile_contract_complex(h, who, &c, o->epilogue, va, vb, data);
     if (ST_UNLIKELY(t0)) {
         char ta[96], tb[96], tc[96];
         strata_tensor_describe(*A, ta, sizeof ta);
         strata_tensor_describe(*B, tb, sizeof tb);
         strata_tensor_describe(*C, tc, sizeof tc);
-        st_trace_end(t0, "blas", WHO, "A %s, B %s, C %s, alpha %g, beta %g%s%s", ta, tb, tc, va, vb,
+        st_trace_end(t0, "blas", WHO, "A %s, B %s, C %s, alpha %g, beta %g%s%s", ta, tb, tc, va[0], vb[0],
                      o->epilogue ? ", epilogue " : "", o->epilogue ? o->epilogue : "");
     }
     return s;

@@ -47,29 +47,56 @@ double st_contract_peak(const st_cpu *cpu, int type)
 }
 
 strata_status st_contract_scalar(strata_handle *h, const char *who, const char *name, const strata_scalar *s,
-                                 double *value)
+                                 int type, double value[2])
 {
-    double im;
+    value[1] = 0;
     if (ST_LIKELY(!s->ptr && !s->type && !s->reserved && s->im == 0)) {
-        *value = s->re;
+        value[0] = s->re;
         return STRATA_OK;
     }
-    if (!st_scalar_now(h, who, name, *s, value, &im)) return h->err.status;
-    if (im == 0) return STRATA_OK;
+    if (!st_scalar_now(h, who, name, *s, &value[0], &value[1])) return h->err.status;
+    if (value[1] == 0 || st_type_is_complex(type)) return STRATA_OK;
     return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: %s has the imaginary part %g, but the matrices are real",
-                   who, name, im);
+                   who, name, value[1]);
+}
+
+strata_status st_contract_scalars_complex(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                          double alpha[2], double beta[2])
+{
+    const int type = (int)p->problem.tc;
+    strata_status s = STRATA_OK;
+    memcpy(alpha, p->alpha, sizeof p->alpha);
+    memcpy(beta, p->beta, sizeof p->beta);
+    if (r && r->alpha) s = st_contract_scalar(h, "strata_plan_run", "alpha", r->alpha, type, alpha);
+    if (r && r->beta && !s) s = st_contract_scalar(h, "strata_plan_run", "beta", r->beta, type, beta);
+    return s;
 }
 
 strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
                                   double *alpha, double *beta)
 {
-    strata_status s = STRATA_OK;
-    double a = p->alpha, b = p->beta;
-    if (r && r->alpha) s = st_contract_scalar(h, "strata_plan_run", "alpha", r->alpha, &a);
-    if (r && r->beta && !s) s = st_contract_scalar(h, "strata_plan_run", "beta", r->beta, &b);
-    *alpha = a;
-    *beta = b;
+    double a[2], b[2];
+    const strata_status s = st_contract_scalars_complex(h, p, r, a, b);
+    *alpha = a[0];
+    *beta = b[0];
     return s;
+}
+
+const char *st_contract_rules(const st_contract *c, char *buf, size_t n)
+{
+    const st_rule *r[] = {&c->rule_a, &c->rule_b, &c->rule_c};
+    for (int i = 0; i < 3; i++) {
+        const char *words = r[i]->mirror == ST_MIRROR_HERMITIAN && i < 2 ? "hermitian"
+                            : r[i]->mirror && i < 2                      ? "symmetric"
+                            : r[i]->half                                 ? "triangular"
+                            : r[i]->conj                                 ? "conjugated"
+                                                                         : NULL;
+        if (c->pointers >> i & 1) words = "an array of addresses";
+        if (!words) continue;
+        snprintf(buf, n, "takes plain matrices; %c is %s", "ABC"[i], words);
+        return buf;
+    }
+    return NULL;
 }
 
 void st_contract_plan_destroy(strata_plan *p)
@@ -141,14 +168,13 @@ static strata_status check_epilogue(strata_handle *h, const st_problem *pr, cons
 static bool may_miss(const strata_plan *plan, const strata_run *r, int operand)
 {
     const st_contract_plan *p = (const st_contract_plan *)plan;
-    double alpha = p->alpha;
+    double alpha[2] = {p->alpha[0], p->alpha[1]};
     if (r && r->alpha && r->alpha->ptr && plan->where != ST_ON_CPU)
         return false; /* it may lie on the device */
-    if (r && r->alpha && r->alpha->ptr)
-        st_load_f64(r->alpha->type, r->alpha->ptr, &alpha);
-    else if (r && r->alpha)
-        alpha = r->alpha->re;
-    return operand < 2 && alpha == 0;
+    if (r && r->alpha &&
+        !st_scalar_value(st_err_thread(), "strata_plan_run", "alpha", *r->alpha, &alpha[0], &alpha[1]))
+        return false;
+    return operand < 2 && alpha[0] == 0 && alpha[1] == 0;
 }
 
 /* ---- extents: the bytes that a run touches, for staging ------------------------------------------------------------- */
@@ -232,6 +258,10 @@ static st_extent *extents(const st_contract *c, const st_expr *x)
     const int64_t items = st_axes_len(&c->m) * st_axes_len(&c->n) * st_axes_len(&c->batch),
                   k = st_axes_len(&c->k);
     if (!e || items == 0) return e;
+    if (c->pointers) { /* what the addresses name is not known here */
+        free(e);
+        return NULL;
+    }
     for (int i = 0; i < n; i++) {
         const int64_t type = i == 0 ? c->ta : i == 1 ? c->tb : i == 2 ? c->tc : c->epi[i - 3].type;
         const int64_t size = (int64_t)strata_type_bits((strata_type)type) / 8;
@@ -267,7 +297,7 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     if (!p) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", pr->who);
     p->base.destroy = st_contract_plan_destroy;
     p->base.may_miss = may_miss;
-    p->alpha = 1;
+    p->alpha[0] = 1;
     p->problem = *c;
     if (pr->text) {
         const char *names[ST_EPI_OPERANDS + 3] = {"acc", "out"};
@@ -293,27 +323,43 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     return STRATA_OK;
 }
 
-strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
-                               double alpha, double beta, void *const data[])
+strata_status st_tile_contract_complex(strata_handle *h, const char *who, const st_contract *c,
+                                       const char *epilogue, const double alpha[2], const double beta[2],
+                                       void *const data[])
 {
     st_tile_init();
     st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
     const strata_plan *p;
     strata_status s = st_plan_get(h, &pr, &p);
     if (s) return s;
-    strata_scalar va = strata_real(alpha), vb = strata_real(beta);
+    const strata_scalar va = strata_complex(alpha[0], alpha[1]), vb = strata_complex(beta[0], beta[1]);
     strata_run r = {.alpha = &va, .beta = &vb};
     return st_plan_execute(h, p, data, &r);
 }
 
-strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
-                           double alpha, double beta, const strata_choice *choice, strata_plan **plan)
+strata_status st_tile_contract(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                               double alpha, double beta, void *const data[])
+{
+    return st_tile_contract_complex(h, who, c, epilogue, (double[2]){alpha, 0}, (double[2]){beta, 0}, data);
+}
+
+strata_status st_tile_plan_complex(strata_handle *h, const char *who, const st_contract *c,
+                                   const char *epilogue, const double alpha[2], const double beta[2],
+                                   const strata_choice *choice, strata_plan **plan)
 {
     st_tile_init();
     st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
     strata_status s = st_plan_make(h, &pr, choice, plan);
     if (s) return s;
-    ((st_contract_plan *)*plan)->alpha = alpha;
-    ((st_contract_plan *)*plan)->beta = beta;
+    st_contract_plan *p = (st_contract_plan *)*plan;
+    memcpy(p->alpha, alpha, sizeof p->alpha);
+    memcpy(p->beta, beta, sizeof p->beta);
     return STRATA_OK;
+}
+
+strata_status st_tile_plan(strata_handle *h, const char *who, const st_contract *c, const char *epilogue,
+                           double alpha, double beta, const strata_choice *choice, strata_plan **plan)
+{
+    return st_tile_plan_complex(h, who, c, epilogue, (double[2]){alpha, 0}, (double[2]){beta, 0}, choice,
+                                plan);
 }

@@ -11,9 +11,9 @@
 
 typedef struct st_contract_plan {
     strata_plan base;
-    double alpha, beta;  /* of a run that brings none: 1 and 0 unless st_tile_plan set them */
-    st_contract problem; /* as described by the caller */
-    st_expr *expr;       /* NULL, or the parsed epilogue; owned */
+    double alpha[2], beta[2]; /* re, im; of a run that brings none: 1 and 0 unless st_tile_plan set them */
+    st_contract problem;      /* as described by the caller */
+    st_expr *expr;            /* NULL, or the parsed epilogue; owned */
 } st_contract_plan;
 
 /* Provider's build: a zeroed plan of `bytes` (its own struct, beginning with st_contract_plan) with problem, expression,
@@ -23,9 +23,11 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *p, size_t
 void st_contract_plan_destroy(
     strata_plan *p); /* frees the expression; providers call it from their own destroy or use it as such */
 
-/* Scalars of this run: r's, else the plan's. */
+/* Scalars of this run: r's, else the plan's. The first is for real products. */
 strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
                                   double *alpha, double *beta);
+strata_status st_contract_scalars_complex(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                          double alpha[2], double beta[2]);
 
 /* Product of an axis list's lengths (1 for none). */
 int64_t st_axes_len(const st_axes *l);

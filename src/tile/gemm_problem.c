@@ -84,6 +84,7 @@ static void batch_into_rows(st_gemm *g)
 bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char *why, size_t n)
 {
     memset(g, 0, sizeof *g);
+    if (st_contract_rules(c, why, n)) return false;
     if (c->bounds) {
         snprintf(why, n, "the operand has bounds (a window of an image); this one reads plain views");
         return false;

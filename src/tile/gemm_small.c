@@ -408,9 +408,9 @@ static strata_status run_one(strata_handle *h, const strata_plan *plan, void *co
                              const strata_run *r)
 {
     const st_small_plan *p = (const st_small_plan *)plan;
-    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0))
+    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha[0] == 0))
         return run(h, plan, data, r);
-    p->one(&p->split.part[0].s, data[p->ia], data[p->ib], data[2], p->head.alpha, p->head.beta);
+    p->one(&p->split.part[0].s, data[p->ia], data[p->ib], data[2], p->head.alpha[0], p->head.beta[0]);
     return STRATA_OK;
 }
 
@@ -419,10 +419,11 @@ static strata_status run_few(strata_handle *h, const strata_plan *plan, void *co
                              const strata_run *r)
 {
     const st_small_plan *p = (const st_small_plan *)plan;
-    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha == 0))
+    if (ST_UNLIKELY(r || atomic_load_explicit(&st_trace_on, memory_order_relaxed) || p->head.alpha[0] == 0))
         return run(h, plan, data, r);
     for (int i = 0; i < p->split.parts; i++)
-        st_small_part_run(&p->split.part[i], data[p->ia], data[p->ib], data[2], p->head.alpha, p->head.beta);
+        st_small_part_run(&p->split.part[i], data[p->ia], data[p->ib], data[2], p->head.alpha[0],
+                          p->head.beta[0]);
     return STRATA_OK;
 }
 

@@ -111,6 +111,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     out->row = row;
     out->us = predicted(c);
     const int64_t t[3] = {c->ta, c->tb, c->tc};
+    if (st_contract_rules(c, out->why, sizeof out->why)) out->us = -1;
     for (int i = 0; i < 3; i++)
         if (t[i] != STRATA_F32 && t[i] != STRATA_F64) {
             out->us = -1;

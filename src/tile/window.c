@@ -146,6 +146,8 @@ static const char *common_refusal(const st_contract *c)
     if (st_axes_len(&c->m) == 0 || st_axes_len(&c->n) == 0 || st_axes_len(&c->k) == 0 ||
         st_axes_len(&c->batch) == 0)
         return "takes no problem without elements";
+    if (c->pointers || st_rule_any(&c->rule_a) || st_rule_any(&c->rule_b) || st_rule_any(&c->rule_c))
+        return "takes plain operands: none triangular, symmetric, conjugated or given by addresses";
     for (int64_t i = 0; i < c->m.count; i++)
         if (c->m.ax[i].b) return "an m axis moves in B";
     for (int64_t i = 0; i < c->n.count; i++)

@@ -231,7 +231,7 @@ static void errors(void **state)
     test_error(h, GEMM(A, B, strata_transpose(C), NULL), STRATA_ERROR_SHAPE, "C must be 8x6, but it is 6x8",
                "strata_transpose(C)");
     test_error(h, GEMM(A, D, C, NULL), STRATA_ERROR_TYPE, "A is f32, B is f64 and C is f32",
-               "f64 x f64 into f64");
+               "f32, f64, c64 or c128");
     test_error(h, GEMM(strata_vector(a, STRATA_F32, 4, 1), B, C, NULL), STRATA_ERROR_SHAPE, "A has rank 1");
     test_error(h, GEMM(A, B, strata_matrix(NULL, STRATA_F32, 8, 6, STRATA_ROW_MAJOR, 0), NULL),
                STRATA_ERROR_ARGUMENT, "C");

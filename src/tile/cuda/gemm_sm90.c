@@ -37,7 +37,8 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         st_candidate *x = &out[n];
         st_sm90 q;
         memset(x, 0, sizeof *x);
-        const bool ok = st_sm90_configure(&r[i], c, p->text, h->gpu, &q, x->why, sizeof x->why);
+        const bool ok = !st_contract_rules(c, x->why, sizeof x->why) &&
+                        st_sm90_configure(&r[i], c, p->text, h->gpu, &q, x->why, sizeof x->why);
         st_sm90_id(&r[i], (int)(ok ? q.g.c.ta : c->ta), (int)(ok ? q.g.c.tb : c->tb), (int)c->tc, q.a.mn,
                    q.b.mn, x->kernel, sizeof x->kernel);
         x->order = st_sm90_order(&r[i], (int)c->ta);

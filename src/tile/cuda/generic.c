@@ -25,6 +25,7 @@ static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *
 {
     const int64_t tc = g->c.tc;
     bool c_fits = false;
+    if (st_contract_rules(&g->own, why, n)) return false;
     for (int i = 0; i < ST_COUNT(row->tc); i++) c_fits |= tc && tc == row->tc[i];
     if (g->c.ta != row->ta || g->c.tb != row->tb || !c_fits) {
         snprintf(why, n, "takes %s x %s", strata_type_name((strata_type)row->ta),

@@ -42,6 +42,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         snprintf(out->why, sizeof out->why,
                  "takes complex numbers in all of A, B and C, and without an epilogue");
     }
+    if (out->us >= 0 && st_contract_rules(c, out->why, sizeof out->why)) out->us = -1;
     if (out->us < 0) return 1;
     const double mn =
         (double)st_axes_len(&c->batch) * (double)st_axes_len(&c->m) * (double)st_axes_len(&c->n);
