@@ -84,6 +84,13 @@ INL void tma_share3(u32 dst, const tensor_map *t, u32 bar, int x, int y, int z, 
                  "l"(t), "r"(bar), "r"(x), "r"(y), "r"(z), "h"(mask)
                  : "memory");
 }
+/* bytes that lie side by side, a multiple of 16 and aligned to 16 on both sides */
+INL void bulk_load(u32 dst, const void *src, u32 bytes, u32 bar)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
+                 "l"(src), "r"(bytes), "r"(bar)
+                 : "memory");
+}
 INL void tma_store2(const tensor_map *t, u32 src, int x, int y)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(t),
@@ -134,6 +141,13 @@ INL void sts8(u32 a, u32 x, u32 y)
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(a), "r"(x), "r"(y) : "memory");
 }
 INL void sts2(u32 a, u16 x) { asm volatile("st.shared.b16 [%0], %1;" ::"r"(a), "h"(x) : "memory"); }
+INL void sts4(u32 a, u32 x) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(a), "r"(x) : "memory"); }
+INL uint2 lds8(u32 a)
+{
+    uint2 v;
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(a) : "memory");
+    return v;
+}
 INL uint4 lds16(u32 a)
 {
     uint4 v;

@@ -131,6 +131,36 @@ template <class T, int N, hint HINT> struct wide_slot {
         for (int i = 0; i < (int)(sizeof raw.q / 4); i++) raw.q[i] = 0;
     }
     METHOD void load(const T *p, i64) { raw.load(p); }
+    /* Slot i of many in shared memory; of more than 16 bytes each piece has a plane of `count` pieces, so that neighbours have neighbouring banks. */
+    METHOD void load_planes(const char *p, int i, int count)
+    {
+        if constexpr (sizeof(T) * N > 16) {
+#pragma unroll
+            for (int k = 0; k < (int)(sizeof(T) * N / 16); k++) {
+                const uint4 v = ((const uint4 *)p)[k * count + i];
+                raw.q[4 * k] = v.x, raw.q[4 * k + 1] = v.y, raw.q[4 * k + 2] = v.z, raw.q[4 * k + 3] = v.w;
+            }
+        } else {
+            words<sizeof(T) * N, USUAL> w;
+            w.load(p + i * (int)(sizeof(T) * N));
+#pragma unroll
+            for (int k = 0; k < (int)(sizeof raw.q / 4); k++) raw.q[k] = w.q[k];
+        }
+    }
+    METHOD void store_planes(char *p, int i, int count) const
+    {
+        if constexpr (sizeof(T) * N > 16) {
+#pragma unroll
+            for (int k = 0; k < (int)(sizeof(T) * N / 16); k++)
+                ((uint4 *)p)[k * count + i] =
+                    make_uint4(raw.q[4 * k], raw.q[4 * k + 1], raw.q[4 * k + 2], raw.q[4 * k + 3]);
+        } else {
+            words<sizeof(T) * N, USUAL> w;
+#pragma unroll
+            for (int k = 0; k < (int)(sizeof raw.q / 4); k++) w.q[k] = raw.q[k];
+            w.store(p + i * (int)(sizeof(T) * N));
+        }
+    }
     template <class R> METHOD void get(R *v) const
     {
 #pragma unroll
@@ -232,6 +262,41 @@ template <int LANES, class S> INL void over_lanes(S &t)
 {
 #pragma unroll
     for (int i = LANES / 2; i; i >>= 1) t.merge(from_lane_xor(t, i));
+}
+template <class S> INL S from_lane(const S &v, int lane)
+{
+    S r;
+    const u32 *a = (const u32 *)&v;
+    u32 *b = (u32 *)&r;
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(S) / 4); i++) b[i] = __shfl_sync(0xffffffffu, a[i], lane);
+    return r;
+}
+/* Parts of a line, joined in groups of PARTS_GROUP one after another, groups one after another: by one thread that has them in turn (take, done), or by a warp from memory. */
+enum { PARTS_GROUP = 32 };
+template <class S> struct parts_of_line {
+    S group, all;
+    int n;
+    METHOD void clear() { group.clear(), all.clear(), n = 0; }
+    METHOD void take(const S &part)
+    {
+        group.merge(part);
+        if (++n == PARTS_GROUP) all.merge(group), group.clear(), n = 0;
+    }
+    METHOD S done()
+    {
+        if (n) all.merge(group);
+        return all;
+    }
+};
+template <class S> INL S parts_by_warp(const char *from, int bytes, int parts, int lane)
+{
+    S group, all;
+    group.clear(), all.clear();
+    for (int i = lane * PARTS_GROUP; i < parts && i < (lane + 1) * PARTS_GROUP; i++)
+        group.merge(*(const S *)(from + (i64)i * bytes));
+    for (int i = 0; i * PARTS_GROUP < parts; i++) all.merge(from_lane(group, i));
+    return all;
 }
 /* over a block of THREADS threads through WARPS places of shared memory; every thread gets it */
 template <int THREADS, class S> INL void over_block(S &t, S *place)

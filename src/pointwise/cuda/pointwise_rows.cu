@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_rows.cu - reductions along lines whose neighbouring elements belong to neighbouring threads. GROUP threads have a line: lanes of a warp, several lines a
  * warp where lines are short, or a whole block, or CLUSTER blocks that join their totals through distributed shared memory. The line is read once into SLOTS slots of W
- * elements a thread and stays there; with STREAM it is longer than that and is read again for every pass. Totals are joined in an order fixed by GROUP. */
+ * elements a thread and stays there; with STREAM it is longer than that and is read again for every pass, in parts
+ * whose totals are joined one after another. Totals of threads are joined in an order fixed by GROUP. */
 #include "generated.cuh"
 
 #if CLUSTER > 1
@@ -66,27 +67,45 @@ extern "C" __global__ void BOUNDS program_rows(const args given)
 #endif
 
 #if STREAM
-    const idx n = P.n();
+    const idx n = P.n(), chunk = P.chunk();
 #    define EACH_SLOTS for (idx at = e0; at - e0 < n; at += GROUP * SLOTS * W)
+#    define PASS(p)                                                                                         \
+        {                                                                                                   \
+            __shared__ tot##p place##p[2][32];                                                              \
+            parts_of_line<tot##p> joined;                                                                   \
+            joined.clear();                                                                                 \
+            u32 turn = 0;                                                                                   \
+            for (idx begin = e0; begin - e0 < n; begin += chunk, turn ^= 1) {                               \
+                tot##p t;                                                                                   \
+                t.clear();                                                                                  \
+                for (idx at = begin; at - begin < chunk && at - e0 < n; at += GROUP * SLOTS * W) {          \
+                    acc##p a;                                                                               \
+                    a.clear();                                                                              \
+                    _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * (GROUP * W));   \
+                    _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * (GROUP * W), a); \
+                    t.take(a);                                                                              \
+                }                                                                                           \
+                over_block<GROUP>(t, place##p[turn]);                                                       \
+                joined.take(t);                                                                             \
+            }                                                                                               \
+            P.line##p(joined.done(), len);                                                                  \
+        }
 #else
     const idx at = e0;
 #    define EACH_SLOTS
-#endif
-#define PASS(p)                                                                                     \
-    {                                                                                               \
-        tot##p t;                                                                                   \
-        t.clear();                                                                                  \
-        EACH_SLOTS                                                                                  \
+#    define PASS(p)                                                                                 \
         {                                                                                           \
+            tot##p t;                                                                               \
+            t.clear();                                                                              \
             acc##p a;                                                                               \
             a.clear();                                                                              \
             _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.load##p(k, at + k * (GROUP * W));   \
             _Pragma("unroll") for (int k = 0; k < SLOTS; k++) P.add##p(k, at + k * (GROUP * W), a); \
             t.take(a);                                                                              \
-        }                                                                                           \
-        JOIN(p)                                                                                     \
-        P.line##p(t, len);                                                                          \
-    }
+            JOIN(p)                                                                                 \
+            P.line##p(t, len);                                                                      \
+        }
+#endif
     EACH_PASS(PASS)
 
 #if STORES

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise_split.cu - few long lines: each is cut into parts, by its length and the device alone. Stage 2 p leaves the totals of pass p of every part in workspace,
- * stage 2 p + 1 (a warp a line) joins a line's in a fixed order, stage 2 PASSES stores
+/* pointwise_split.cu - few long lines: each is cut into parts by its length alone. Stage 2 p leaves the totals of pass p of every part in workspace,
+ * stage 2 p + 1 (a warp a line) joins a line's in the order in which one block would, stage 2 PASSES stores
  * elements and 2 PASSES + 1 the lines' numbers. TALL > 0: lines stand side by side, as in pointwise_cols.cu; else THREADS
  * threads take neighbouring slots, as in pointwise_rows.cu. */
 #include "generated.cuh"
@@ -21,12 +21,8 @@ extern "C" __global__ void BOUNDS program_split(const args given, const int stag
 #define PASS(p)                                                                                      \
     static_assert(sizeof(tot##p) <= TOTAL_BYTES, "room for a total");                                \
     if (stage == 2 * p + 1) {                                                                        \
-        const char *from = partial + (i64)blockIdx.x * parts * TOTAL_BYTES;                          \
-        tot##p t;                                                                                    \
-        t.clear();                                                                                   \
-        for (idx i = threadIdx.x; i < parts; i += 32)                                                \
-            t.merge(*(const tot##p *)(from + (i64)i * TOTAL_BYTES));                                 \
-        over_lanes<32>(t);                                                                           \
+        const tot##p t = parts_by_warp<tot##p>(partial + (i64)blockIdx.x * parts * TOTAL_BYTES,      \
+                                               TOTAL_BYTES, (int)parts, threadIdx.x);                \
         if (threadIdx.x == 0) *(tot##p *)(totals + ((i64)p * lines + blockIdx.x) * TOTAL_BYTES) = t; \
         return;                                                                                      \
     }

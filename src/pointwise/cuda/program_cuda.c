@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* How lines are gone over; the split row comes before what does without its workspace. */
-typedef enum kind { MAP, LANES, BLOCK, CLUSTER, ROWS_SPLIT, STREAM, COLS_SPLIT, COLS, KINDS } kind;
+typedef enum kind { MAP, LANES, BLOCK, CLUSTER, RING, ROWS_SPLIT, STREAM, COLS_SPLIT, COLS, KINDS } kind;
 typedef struct program_row {
     const char *id, *types;
     int type;
@@ -16,7 +16,7 @@ typedef struct program_row {
 #define ROWS_OF(t, T)                                                                                       \
     {"program_" t "_map_sm80", t, T, MAP}, {"program_" t "_rows_lanes_sm80", t, T, LANES},                  \
         {"program_" t "_rows_block_sm80", t, T, BLOCK}, {"program_" t "_rows_cluster_sm90", t, T, CLUSTER}, \
-        {"program_" t "_rows_split_sm80", t, T, ROWS_SPLIT},                                                \
+        {"program_" t "_rows_ring_sm90", t, T, RING}, {"program_" t "_rows_split_sm80", t, T, ROWS_SPLIT},  \
         {"program_" t "_rows_stream_sm80", t, T, STREAM},                                                   \
         {"program_" t "_cols_split_sm80", t, T, COLS_SPLIT},                                                \
     {                                                                                                       \
@@ -25,8 +25,9 @@ typedef struct program_row {
 static const program_row rows[] = {ROWS_OF("f32", STRATA_F32), ROWS_OF("f64", STRATA_F64)};
 
 static const char *const order_map = "no sums";
-static const char *const order_lines = "a thread's elements, then lanes, warps and parts in f64, in an order "
-                                       "fixed by the length and the device's model";
+static const char *const order_lines =
+    "a thread's elements, then lanes, warps and parts, in an order fixed by the "
+    "program, the line's length and the device's generation";
 
 typedef struct cuda_plan {
     strata_plan base;
@@ -34,6 +35,7 @@ typedef struct cuda_plan {
     st_pw_cuda c;
     const st_gpu_kernel *kernel;
     int nwords;
+    int64_t ring_clusters; /* that the device holds at a time */
     int64_t words[ST_PW_WORDS];
 } cuda_plan;
 
@@ -43,7 +45,12 @@ static kind kind_of(const st_pw_cuda *c)
     case ST_PW_WAY_MAP: return MAP;
     case ST_PW_WAY_COLS: return COLS;
     case ST_PW_WAY_SPLIT: return c->tall ? COLS_SPLIT : ROWS_SPLIT;
-    default: return c->stream ? STREAM : c->cluster > 1 ? CLUSTER : c->group < c->threads ? LANES : BLOCK;
+    default:
+        return c->stream               ? STREAM
+               : c->groups             ? RING
+               : c->cluster > 1        ? CLUSTER
+               : c->group < c->threads ? LANES
+                                       : BLOCK;
     }
 }
 
@@ -58,18 +65,20 @@ const char *st_pw_cuda_id(const st_pw_cuda *c)
 st_gpu_spec st_pw_cuda_spec(const st_pw_cuda *c, const char *id, const char *generated)
 {
     static const char *const sources[] = {"pointwise_map.cu", "pointwise_rows.cu", "pointwise_cols.cu",
-                                          "pointwise_split.cu"};
-    static const char *const entries[] = {"program_map", "program_rows", "program_cols", "program_split"};
+                                          "pointwise_split.cu", "pointwise_ring.cu"};
+    static const char *const entries[] = {"program_map", "program_rows", "program_cols", "program_split",
+                                          "program_ring"};
+    const int which = c->groups ? 4 : (int)c->way;
     return (st_gpu_spec){.id = id,
-                         .source = sources[c->way],
-                         .entry = entries[c->way],
+                         .source = sources[which],
+                         .entry = entries[which],
                          .option = {"-fmad=false"},
                          .generated = generated};
 }
 
 static st_pw_device device_of(const strata_handle *h)
 {
-    return (st_pw_device){.sms = h->gpu->sms, .cc = h->gpu->cc, .l2 = h->gpu->l2};
+    return (st_pw_device){.sms = h->gpu->sms, .cc = h->gpu->cc, .smem = h->gpu->smem_block, .l2 = h->gpu->l2};
 }
 
 static size_t workspace_of(const st_pw_cuda *c)
@@ -156,6 +165,25 @@ static strata_status get_kernel(strata_handle *h, cuda_plan *pl, const char *id)
     }
 }
 
+/* Blocks of a ring stay; there are as many as the device holds. */
+static strata_status count_clusters(strata_handle *h, cuda_plan *pl)
+{
+    const st_pw_cuda *c = &pl->c;
+    const unsigned smem = (unsigned)(c->shared_bytes + c->slot_bytes * c->groups * c->stages),
+                   threads = (unsigned)(c->groups * c->group);
+    if (c->cluster == 1) {
+        pl->ring_clusters = (int64_t)h->gpu->sms * st_gpu_occupancy(h, pl->kernel, (int)threads, smem);
+    } else {
+        const st_gpu_launch l = {.kernel = pl->kernel,
+                                 .grid = {(unsigned)(h->gpu->sms / c->cluster * c->cluster), 1, 1},
+                                 .block = {threads, 1, 1},
+                                 .cluster = {(unsigned)c->cluster, 1, 1},
+                                 .smem = smem};
+        pl->ring_clusters = st_gpu_clusters(h, &l);
+    }
+    return pl->ring_clusters > 0 ? STRATA_OK : h->err.status;
+}
+
 static strata_status build(strata_handle *h, const st_problem *pr, const st_candidate *c, strata_plan **plan)
 {
     cuda_plan *pl = st_plan_new(sizeof *pl);
@@ -175,6 +203,7 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     st = st_pw_program_extents(&pl->base, &pl->s);
     if (st) st_fail(&h->err, st, "%s: out of memory for a plan", pr->who);
     if (!st && st_pw_cuda_blocks(&pl->c, true) > 0) st = get_kernel(h, pl, c->kernel);
+    if (!st && pl->c.groups) st = count_clusters(h, pl);
     if (st) {
         strata_plan_destroy(&pl->base);
         return st;
@@ -192,6 +221,11 @@ static strata_status launch(strata_handle *h, const cuda_plan *pl, int64_t *word
     st_gpu_launch l = {
         .kernel = pl->kernel, .grid = {(unsigned)blocks, 1, 1}, .block = {threads, 1, 1}, .args = args};
     if (pl->c.tall && threads > 32) l.block[0] = 32, l.block[1] = threads / 32;
+    if (pl->c.groups) {
+        const st_pw_cuda *c = &pl->c;
+        l.block[0] = (unsigned)(c->groups * c->group);
+        l.smem = (unsigned)(c->shared_bytes + c->slot_bytes * c->groups * c->stages);
+    }
     if (pl->c.cluster > 1) l.cluster[0] = (unsigned)pl->c.cluster, l.cluster[1] = l.cluster[2] = 1;
     return st_gpu_run(h, &l);
 }
@@ -233,6 +267,10 @@ static strata_status run(strata_handle *h, const strata_plan *base, void *const 
         }
         words[v] = (int64_t)(intptr_t)at;
     }
+    if (pl->c.groups) {
+        const int64_t need = st_ceil_div(pl->c.lines, pl->c.groups);
+        return launch(h, pl, words, st_min64(need, pl->ring_clusters) * pl->c.cluster, 0, 0);
+    }
     if (pl->c.way != ST_PW_WAY_SPLIT) return launch(h, pl, words, blocks, (unsigned)pl->c.threads, 0);
     char *ws = st_plan_workspace(h, base, r);
     if (!ws) return h->err.status;
@@ -249,7 +287,7 @@ int st_pw_program_cuda_kernels(int i, strata_kernel_info *info)
     *info = (strata_kernel_info){.id = k->id,
                                  .family = "pointwise",
                                  .types = k->types,
-                                 .isa = k->kind == CLUSTER ? "sm90" : "sm80",
+                                 .isa = k->kind == CLUSTER || k->kind == RING ? "sm90" : "sm80",
                                  .order = k->kind == MAP ? order_map : order_lines,
                                  .usable = false,
                                  .why_not = "runs on a handle of a CUDA device"};

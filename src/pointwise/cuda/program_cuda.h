@@ -7,7 +7,7 @@
 #include "runtime/gpu.h"
 #include "expr/cuda.h"
 
-/* pointwise_map.cu, _rows.cu, _cols.cu, _split.cu */
+/* pointwise_map.cu, _rows.cu (with a ring: _ring.cu), _cols.cu, _split.cu */
 typedef enum st_pw_way { ST_PW_WAY_MAP, ST_PW_WAY_ROWS, ST_PW_WAY_COLS, ST_PW_WAY_SPLIT } st_pw_way;
 
 enum { ST_PW_LOOPS = STRATA_MAX_RANK + 2 };
@@ -18,11 +18,12 @@ typedef struct st_pw_cuda {
     int width, slots;   /* elements of a slot, slots of a thread */
     int threads, group; /* of a block, of a line within it */
     int cluster,
-        tall;     /* blocks of a line; threads of a line in columns (0: the line's elements are neighbours) */
-    int blocks;   /* of an SM, to limit registers; 0: no limit */
-    bool stream;  /* lines are read again for every pass */
-    bool precise; /* totals are f64 */
-    bool big, hint; /* 64-bit indices; data that the caches need not keep */
+        tall; /* blocks of a line; threads of a line in columns (0: the line's elements are neighbours) */
+    int groups, stages; /* of a block with a ring in shared memory; 0: lines are read as they are needed */
+    int64_t slot_bytes, shared_bytes; /* a place of the ring; what all lines share */
+    bool stream;                      /* lines are read again for every pass */
+    bool precise;                     /* totals are f64 */
+    bool big, hint;                   /* 64-bit indices; data that the caches need not keep */
     bool stores, line_stores;
     int ne, nl; /* loops over a line's elements and over the lines, outermost first */
     st_pw_loop e[ST_PW_LOOPS], l[ST_PW_LOOPS];
@@ -37,7 +38,7 @@ typedef struct st_pw_cuda {
 
 /* What of the device matters. */
 typedef struct st_pw_device {
-    int sms, cc;
+    int sms, cc, smem; /* smem: that a block may have */
     int64_t l2;
 } st_pw_device;
 

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_geometry.c - which loops are a line's elements, how wide slots are, and which kernel goes over a program how. Sums depend on what is decided here, so it depends on
- * the problem and the device's model alone; an operand's alignment only says how a slot is read.
+/* program_geometry.c - which loops are a line's elements, how wide slots are, and which kernel goes over a program how. The order of a line's sums follows from the
+ * program, the line's length and the device's generation: never from how many lines there are, where they lie or how many multiprocessors share them, so that a line
+ * has the same bits in any company. The number of lines only chooses among kernels that add in the same order; an operand's alignment only says how a slot is read.
  *
- * A line stays on chip up to 256 threads with 128 bytes each (8192 f32, 16384 of 16 bits), and on Hopper up to a cluster of eight such blocks. */
+ * A line stays on chip up to 256 threads with 128 bytes each (8192 f32, 16384 of 16 bits), and on Hopper up to a cluster of eight such blocks, or larger ones that share an SM's
+ * shared memory with the lines that come next (pointwise_ring.cu). Longer ones are cut into parts. */
 #include "pointwise/cuda/program_cuda.h"
 #include <string.h>
 
-enum { MAP_THREADS = 256, SPLIT_THREADS = 256, LANE_THREADS = 128, CLUSTER_THREADS = 256, CLUSTER_MAX = 8 };
+enum {
+    MAP_THREADS = 256,
+    LONG_THREADS = 256,
+    LANE_THREADS = 128,
+    CLUSTER_THREADS = 256,
+    CLUSTER_MAX = 8,
+    PARTS_MAX = 1024, /* of a line: 32 groups of 32 */
+    RING_FROM = 8192, /* lines above are worth a ring's shared memory */
+    RING_SMEM = 224 << 10,
+    RING_THREADS = 1024,
+    RING_STAGES = 4
+};
 
 static void keep(st_pw_loop *to, int *n, const st_pw_loop *from)
 {
@@ -159,60 +172,119 @@ static int elements_held(const st_pw_cuda *c)
     return e < c->width ? c->width : e;
 }
 
+/* Bytes that an element of a line takes of shared memory: in every place of a ring, and once for what all lines share. */
+static void ring_bytes(const st_pw_cuda *c, int *line, int *shared)
+{
+    *line = *shared = 0;
+    for (int v = 0; v < c->s->nvars; v++) {
+        bool read = false;
+        if (c->s->operand[v] < 0 || !c->element[v]) continue;
+        for (int q = 0; q <= c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
+        if (read) *(c->constant[v] ? shared : line) += size_of(c, v);
+    }
+}
+
+/* Lines of more than RING_FROM elements on Hopper: as few blocks a line as leave shared memory for two lines to come and the one that is computed, for two groups of threads where blocks have
+ * to meet (which takes longer than the work on a short part). */
+static void go_long_rows(st_pw_cuda *c, int64_t slots, int most)
+{
+    int line, shared;
+    ring_bytes(c, &line, &shared);
+    for (c->cluster = 1; c->cluster < CLUSTER_MAX; c->cluster *= 2) {
+        const int64_t part = st_ceil_div(slots, c->cluster) * c->width;
+        const int places = c->cluster > 1 ? 4 : 3;
+        if (part <= 512 * most && (shared + places * line) * part <= RING_SMEM) break;
+    }
+    const int64_t part = st_ceil_div(slots, c->cluster);
+    c->group = 128;
+    while (c->group < 512 && st_ceil_div(part, c->group) * c->width > most) c->group *= 2;
+    c->threads = c->group;
+    c->slots = (int)st_min64(st_ceil_div(part, c->group), 1 << 20);
+}
+
+/* Whether lines come through shared memory, and how many groups of threads and places a group there are. Nothing here changes a bit of a result. */
+static void find_ring(st_pw_cuda *c, const st_pw_device *d, int alignment, bool kept)
+{
+    int line, shared;
+    c->groups = c->stages = 0;
+    if (d->cc < 90 || c->way != ST_PW_WAY_ROWS || c->stream || c->n <= RING_FROM || c->ne != 1 ||
+        alignment < 16 || c->lines < d->sms)
+        return;
+    ring_bytes(c, &line, &shared);
+    if (line == 0) return;
+    for (int v = 0; v < c->s->nvars; v++) {
+        bool read = false;
+        if (c->s->operand[v] < 0 || !c->element[v]) continue;
+        for (int q = 0; q <= c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
+        if (!read) continue;
+        bool whole = c->wide[v] && c->n * size_of(c, v) % 16 == 0 && c->width * size_of(c, v) % 4 == 0;
+        for (int k = 0; k < c->nl; k++) whole &= c->l[k].step[v] * size_of(c, v) % 16 == 0;
+        if (!whole) return;
+    }
+    /* beside the ring: totals of warps and blocks, mbarriers; a warp's for 32 warps, that is enough */
+    const int64_t beside = (int64_t)c->p.passes * c->total_bytes * (64 + 16 * c->cluster) + 1024;
+    const int64_t part = (int64_t)c->group * c->slots * c->width, room = d->smem - beside - part * shared,
+                  places = room / (part * line);
+    /* registers: a line's words, what is kept, and what every thread needs */
+    const int64_t held = (int64_t)c->slots * c->width * (line + (kept ? (c->s->f64 ? 8 : 4) : 0)) / 4 + 40,
+                  most = st_max64(1, st_min64(RING_THREADS, 65536 / held) / c->group);
+    if (room <= 0 || places < 2) return;
+    c->groups = (int)st_min64(most, places / 2);
+    c->stages = (int)st_min64(RING_STAGES, places / c->groups);
+    c->slot_bytes = part * line, c->shared_bytes = part * shared;
+}
+
 /* a line in rows on chip, false where it is too long */
 static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
 {
     const int64_t slots = st_ceil_div(c->n, c->width);
-    /* a kept value takes four bytes beside the line's own: then blocks of long lines hold less a thread, so that several fit an SM */
-    st_cuda_program trial = c->p;
-    int most = elements_held(c);
-    if (!c->s->f64 && c->n > 8192 && most > 32 && st_expr_cuda_keep(&trial)) most = 32;
+    const int most = elements_held(c);
     const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
     c->way = ST_PW_WAY_ROWS;
-    c->group = power_above(slots, 32);
+    if (d->cc >= 90 && c->n > RING_FROM) {
+        go_long_rows(c, slots, most);
+        return (int64_t)c->slots * c->width <= most;
+    }
+    c->group = slots <= 2 ? 2 : slots <= 8 ? 8 : 32;
     while (c->group < largest && st_ceil_div(slots, c->group) * c->width > most) c->group *= 2;
     c->threads = c->group <= 32 ? LANE_THREADS : c->group;
-    if (d->cc >= 90)
-        while (c->cluster < CLUSTER_MAX &&
-               st_ceil_div(slots, (int64_t)c->group * c->cluster) * c->width > most)
-            c->cluster *= 2;
-    c->slots = (int)st_min64(st_max64(1, st_ceil_div(slots, (int64_t)c->group * c->cluster)), 1 << 20);
-    /* kernels for any number of slots are worth their compilation where there is much to do */
+    c->slots = (int)st_min64(st_max64(1, st_ceil_div(slots, c->group)), 1 << 20);
+    /* kernels for any number of slots are worth their compilation where there is much to do; the slots added are empty */
     if ((double)c->n * (double)c->lines < 1 << 20) c->slots = power_above(c->slots, 1 << 20);
     return (int64_t)c->slots * c->width <= most;
 }
 
-/* Small problems are all alike, so that a new shape seldom needs a new kernel: single elements, one thread each; short lines in a warp's loop. */
-static bool is_small(const st_pw_cuda *c)
+/* Maps of few elements are all alike, so that a new shape seldom needs a new kernel: single elements, one thread each. */
+static bool is_small_map(const st_pw_cuda *c) { return !c->s->reduces && c->n <= 16384; }
+
+/* Parts of a line, by its length alone. `span`: elements that a block takes at a time. */
+static void cut(st_pw_cuda *c, int64_t span, int64_t least)
 {
-    return (double)c->n * (double)c->lines <= 16384 && (!c->s->reduces || c->n <= 256);
+    c->chunk = st_round_up(st_max64(least, st_ceil_div(c->n, PARTS_MAX)), span);
+    c->parts = st_max64(1, st_ceil_div(c->n, c->chunk));
 }
 
-static void go_small_rows(st_pw_cuda *c)
+/* A line too long to be kept: parts after each other by one block, or by a block each where lines are few. */
+static void go_long(st_pw_cuda *c)
 {
     c->way = ST_PW_WAY_ROWS;
-    c->stream = true;
-    c->precise = true;
+    c->stream = c->precise = true;
     c->cluster = 1;
-    c->threads = LANE_THREADS;
-    c->group = 32;
-    c->slots = 4;
-}
-
-static void go_stream(st_pw_cuda *c)
-{
-    c->way = ST_PW_WAY_ROWS;
-    c->stream = true;
-    c->precise = true;
-    c->cluster = 1;
-    c->threads = c->group = 512;
-    c->slots = c->width >= 4 ? 2 : 4;
+    c->groups = c->stages = 0;
+    c->threads = c->group = LONG_THREADS;
+    c->slots = operands_read(c) <= 2 ? 4 : 2;
+    const int64_t span = (int64_t)c->threads * c->slots * c->width;
+    cut(c, span, span < 8192 ? 8192 : span);
 }
 
 bool st_pw_cuda_relax(st_pw_cuda *c)
 {
-    if (c->way != ST_PW_WAY_ROWS || c->stream || c->threads < 256) return false;
-    go_stream(c);
+    if (c->groups) {
+        c->groups--;
+        return true;
+    }
+    if (c->way != ST_PW_WAY_ROWS || c->stream || c->threads < 128) return false;
+    go_long(c);
     c->hint = false;
     memset(c->p.keep, 0, sizeof c->p.keep);
     return true;
@@ -222,34 +294,18 @@ static void go_cols(st_pw_cuda *c)
 {
     c->way = ST_PW_WAY_COLS;
     c->precise = true;
-    c->tall = is_small(c) ? 8 : power_above(c->n, 8);
+    c->tall = power_above(c->n, 8);
     c->threads = 32 * c->tall;
-    c->slots = is_small(c) ? 4 : power_above(st_ceil_div(c->n, c->tall), 8);
-    if (operands_read(c) > 2 && c->slots > 4) c->slots = 4;
+    c->slots = power_above(st_ceil_div(c->n, c->tall), operands_read(c) > 2 ? 4 : 8);
+    cut(c, (int64_t)c->tall * c->slots, 4 * (int64_t)c->tall * c->slots);
 }
 
-/* after go_cols or a row's: parts enough to fill the device */
-static void go_split(st_pw_cuda *c, const st_pw_device *d)
+/* The same sums with a block a part. */
+static void go_split(st_pw_cuda *c)
 {
-    int64_t span, tiles;
-    if (c->way == ST_PW_WAY_COLS) {
-        span = (int64_t)c->tall * c->slots;
-        tiles = st_ceil_div(c->lines, 32);
-    } else {
-        c->threads = SPLIT_THREADS;
-        c->slots = operands_read(c) <= 2 ? 4 : 2;
-        c->tall = 0;
-        span = (int64_t)c->threads * c->slots * c->width;
-        tiles = c->lines;
-    }
     c->way = ST_PW_WAY_SPLIT;
     c->stream = false;
-    c->precise = true;
     c->cluster = c->group = 1;
-    const int64_t want =
-        st_max64(1, st_min64(st_ceil_div(c->n, span), st_ceil_div(8 * (int64_t)d->sms, st_max64(1, tiles))));
-    c->chunk = st_ceil_div(st_ceil_div(c->n, want), span) * span;
-    c->parts = st_ceil_div(c->n, c->chunk);
 }
 
 void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d, int alignment, bool split)
@@ -261,29 +317,25 @@ void st_pw_cuda_make(st_pw_cuda *c, const st_pw_shape *s, const st_pw_device *d,
     classify(c);
     const int64_t edge = INT32_MAX - (1 << 24);
     c->big = c->n > edge || c->lines > edge;
-    c->width = s->mode == ST_PW_COLS || is_small(c) ? 1 : slot_width(c);
+    c->width = s->mode == ST_PW_COLS || is_small_map(c) ? 1 : slot_width(c);
     find_constant(c);
     if (!s->reduces) {
         go_map(c, d);
     } else if (s->mode == ST_PW_COLS) {
         go_cols(c);
-        if (split && st_ceil_div(c->lines, 32) < 2 * d->sms && c->n > 4 * c->tall * c->slots) go_split(c, d);
-    } else if (is_small(c)) {
-        go_small_rows(c);
-    } else {
-        const bool fits = go_rows(c, d);
-        const bool few = fits ? c->n > 32768 && c->lines < d->sms / 16 : c->lines < 2 * d->sms;
-        if (split && few)
-            go_split(c, d);
-        else if (!fits)
-            go_stream(c);
+        if (split && c->parts > 1 && st_ceil_div(c->lines, 32) < 2 * d->sms) go_split(c);
+    } else if (!go_rows(c, d)) {
+        go_long(c);
+        if (split && c->parts > 1 && c->lines < 2 * d->sms) go_split(c);
     }
-    if (c->way == ST_PW_WAY_ROWS && !c->stream) st_expr_cuda_keep(&c->p);
+    bool kept = false;
+    if (c->way == ST_PW_WAY_ROWS && !c->stream) kept = st_expr_cuda_keep(&c->p) > 0;
     double bytes = 0;
     for (int o = 0; o < s->noperands; o++) bytes += (double)(s->hi[o] - s->lo[o]);
     c->hint =
         bytes > (double)d->l2 / 2 && (c->way == ST_PW_WAY_MAP || (c->way == ST_PW_WAY_ROWS && !c->stream));
     find_wide(c, alignment);
+    find_ring(c, d, alignment, kept);
 }
 
 int64_t st_pw_cuda_blocks(const st_pw_cuda *c, bool whole)

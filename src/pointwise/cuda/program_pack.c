@@ -46,7 +46,11 @@ static bool pack(int cc, int i, st_gpu_spec *s)
     const bool good = shape && c && st_pw_shape_make(&e, "the kernel pack", key, program, shape) == STRATA_OK;
     if (good) {
         /* so large that neither the number of SMs nor the cache matters */
-        st_pw_cuda_make(c, shape, &(st_pw_device){.sms = 100, .cc = cc, .l2 = 50 << 20}, 16, true);
+        st_pw_cuda_make(
+            c, shape,
+            &(st_pw_device){
+                .sms = 100, .cc = cc, .smem = cc >= 90 && cc < 120 ? 227 << 10 : 99 << 10, .l2 = 50 << 20},
+            16, true);
         text.n = 0;
         st_pw_cuda_text(c, &text);
         *s = st_pw_cuda_spec(c, st_pw_cuda_id(c), text.s);

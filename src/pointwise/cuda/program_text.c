@@ -145,6 +145,13 @@ static bool reads_ever(const st_pw_cuda *c, int v)
         if (holds(c, q, v)) return true;
     return false;
 }
+static int64_t part_of(const st_pw_cuda *c) { return (int64_t)c->group * c->slots * c->width; }
+static int64_t size_of(const st_pw_cuda *c, int v)
+{
+    return (int64_t)strata_type_bits((strata_type)c->s->type[v]) / 8;
+}
+/* with a ring: what all lines share lies in shared memory where it is read in whole slots */
+static bool in_shared(const st_pw_cuda *c, int v) { return c->groups && c->constant[v] && c->wide[v]; }
 /* loaded at this stage: what it reads, unless it is there from an earlier one */
 static bool loads(const st_pw_cuda *c, int stage, int v)
 {
@@ -153,6 +160,23 @@ static bool loads(const st_pw_cuda *c, int stage, int v)
     for (int q = 0; q < stage && kept; q++)
         if (reads(c, q, v)) return false;
     return true;
+}
+
+/* the last stage that reads from a place of the ring */
+static int release_of(const st_pw_cuda *c)
+{
+    int last = 0;
+    for (int q = 0; q <= c->p.passes; q++)
+        for (int v = 0; v < c->s->nvars; v++)
+            if (loads(c, q, v)) last = q;
+    return last;
+}
+static int offset_in(const st_pw_cuda *c, int v, bool constant)
+{
+    int64_t at = 0;
+    for (int i = 0; i < v; i++)
+        if (constant ? in_shared(c, i) : reads_ever(c, i)) at += part_of(c) * size_of(c, i);
+    return (int)at;
 }
 
 /* "0" ... or "_last" */
@@ -211,11 +235,15 @@ static void put_load(printer *p, int stage)
     for (int v = 0; v < c->s->nvars; v++) any += loads(c, stage, v);
     if (any) {
         st_text_put(t, "if (e < n()) {\n");
-        put_indices(p, "ie", "e", 0, c->ne, false);
+        if (!c->groups) put_indices(p, "ie", "e", 0, c->ne, false);
         for (int v = 0; v < c->s->nvars; v++) {
             if (!loads(c, stage, v)) continue;
             st_text_put(t, "x%d[k]", v);
-            put_fetch(p, v);
+            if (c->groups)
+                st_text_put(t, ".load((const %s *)(place + %d) + (e - part0), 1);\n",
+                            type_names[c->s->type[v]], offset_in(c, v, false));
+            else
+                put_fetch(p, v);
         }
         st_text_put(t, "} else {\n");
         for (int v = 0; v < c->s->nvars; v++)
@@ -238,7 +266,11 @@ static void open_elements(printer *p, int stage)
         } else if (reads(c, stage, v)) {
             put_slot_type(p, v);
             st_text_put(p->t, " x%d; x%d", v, v);
-            put_fetch(p, v);
+            if (in_shared(c, v))
+                st_text_put(p->t, ".load_planes(shared + %d, (e - part0) / W, SLOTS * GROUP);\n",
+                            offset_in(c, v, true));
+            else
+                put_fetch(p, v);
             st_text_put(p->t, "R x%dv[W]; x%d.get(x%dv);\n", v, v, v);
         }
     if (stage == c->p.passes)
@@ -265,6 +297,43 @@ static void names_of(printer *p, st_cuda_names *names, char row[2][64])
     free(t[0].s);
     free(t[1].s);
     *names = (st_cuda_names){load, store, row[1], row[0], p};
+}
+
+/* A ring's copies: a line's part into a place, and what lines share into its planes. */
+static void put_ring(printer *p)
+{
+    const st_pw_cuda *c = p->c;
+    st_text *t = p->t;
+    int64_t bytes = 0;
+    st_text_put(t, "METHOD void fetch(idx l, u32 to, u32 bar) const\n{\n(void)l;\n");
+    put_indices(p, "il", "l", c->ne, c->nl, false);
+    for (int d = 0; d < c->nl; d++) st_text_put(t, "(void)il%d;\n", d);
+    for (int v = 0; v < c->s->nvars; v++) bytes += reads_ever(c, v) ? size_of(c, v) : 0;
+    st_text_put(
+        t,
+        "const idx most = SLOTS * GROUP * W, rest = part0 < n() ? n() - part0 : 0, count = rest < most ? "
+        "rest : most;\nmbar_expect(bar, (u32)count * %lld);\nif (count == 0) return;\n",
+        (long long)bytes);
+    for (int v = 0; v < c->s->nvars; v++) {
+        if (!reads_ever(c, v)) continue;
+        const char *type = type_names[c->s->type[v]];
+        st_text_put(t, "bulk_load(to + %d, (const %s *)arg.w[%d] + (i64)part0", offset_in(c, v, false), type,
+                    v);
+        put_offset(p, v, true);
+        st_text_put(t, ", (u32)count * (u32)sizeof(%s), bar);\n", type);
+    }
+    st_text_put(t, "}\nMETHOD void share(char *to, int thread, int threads)\n{\n(void)to;\n"
+                   "for (int i = thread; i < SLOTS * GROUP; i += threads) {\n"
+                   "const idx e = part0 + i * W;\nif (e >= n()) break;\n");
+    for (int v = 0; v < c->s->nvars; v++) {
+        if (!in_shared(c, v)) continue;
+        st_text_put(t, "{ ");
+        put_slot_type(p, v);
+        st_text_put(
+            t, " s; s.load((const %s *)arg.w[%d] + e, 1); s.store_planes(to + %d, i, SLOTS * GROUP); }\n",
+            type_names[c->s->type[v]], v, offset_in(c, v, true));
+    }
+    st_text_put(t, "}\n}\n");
 }
 
 static void put_functions(printer *p)
@@ -321,6 +390,7 @@ static void put_functions(printer *p)
     } else {
         st_text_put(t, "{ (void)k, (void)e; }\n");
     }
+    if (c->groups) put_ring(p);
     p->element = false;
     st_text_put(t, "METHOD void store_line() const\n{\n");
     st_expr_cuda_store(&c->p, false, &names, t);
@@ -332,11 +402,21 @@ static void put_settings(const st_pw_cuda *c, st_text *t)
     const struct {
         const char *name;
         int value;
-    } list[] = {{"W", c->width},         {"SLOTS", c->slots},
-                {"THREADS", c->threads}, {"GROUP", c->group},
-                {"CLUSTER", c->cluster}, {"TALL", c->tall},
-                {"STREAM", c->stream},   {"STORES", c->stores},
-                {"PASSES", c->p.passes}, {"TOTAL_BYTES", c->total_bytes}};
+    } list[] = {{"W", c->width},
+                {"SLOTS", c->slots},
+                {"THREADS", c->threads},
+                {"GROUP", c->group},
+                {"CLUSTER", c->cluster},
+                {"TALL", c->tall},
+                {"STREAM", c->stream},
+                {"STORES", c->stores},
+                {"PASSES", c->p.passes},
+                {"TOTAL_BYTES", c->total_bytes},
+                {"GROUPS", c->groups},
+                {"STAGES", c->stages},
+                {"RELEASE", release_of(c)},
+                {"PLACE_BYTES", (int)c->slot_bytes},
+                {"SHARED_BYTES", (int)c->shared_bytes}};
     for (int i = 0; i < ST_COUNT(list); i++) st_text_put(t, "#define %s %d\n", list[i].name, list[i].value);
     st_text_put(t, "#define BOUNDS __launch_bounds__(%d)\n", c->threads);
     st_text_put(t, "#define EACH_PASS(X)");
@@ -351,6 +431,7 @@ void st_pw_cuda_text(const st_pw_cuda *c, st_text *t)
     int64_t words[ST_PW_WORDS];
     const int b = base_of(c), n = st_pw_cuda_words(c, words);
     st_text_put(t, "#include \"pointwise_lanes.cuh\"\n");
+    if (c->groups) st_text_put(t, "#include \"async.cuh\"\n");
     put_settings(c, t);
     st_text_put(t, "struct args {\ni64 w[%d];\n};\n", n);
     st_expr_cuda_types(&c->p, t);
@@ -365,6 +446,7 @@ void st_pw_cuda_text(const st_pw_cuda *c, st_text *t)
     }
     for (int d = 0; d < c->nl && c->s->positions; d++) st_text_put(t, "idx il%d;\n", d);
     st_expr_cuda_members(&c->p, t);
+    if (c->groups) st_text_put(t, "const char *place, *shared;\nidx part0;\n");
     st_text_put(t, "METHOD program(const args &a) : arg(a) {}\n");
     static const char *const words_of[] = {"n", "lines", NULL, NULL, NULL, "parts", "chunk"};
     for (int i = 0; i < ST_COUNT(words_of); i++)

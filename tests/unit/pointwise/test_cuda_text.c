@@ -21,8 +21,8 @@ static strata_tensor tensor(strata_type type, int rank, const int64_t *dim)
     tensor(STRATA_##type, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
            (const int64_t[]){__VA_ARGS__})
 
-static const st_pw_device hopper = {.sms = 132, .cc = 90, .l2 = 50 << 20},
-                          ampere = {.sms = 108, .cc = 80, .l2 = 40 << 20};
+static const st_pw_device hopper = {.sms = 132, .cc = 90, .smem = 227 << 10, .l2 = 50 << 20},
+                          ampere = {.sms = 108, .cc = 80, .smem = 163 << 10, .l2 = 40 << 20};
 static int compiled, skipped;
 
 static void shape_of(const char *text, uint32_t axes, const view *v, st_pw_shape *s)
