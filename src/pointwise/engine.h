@@ -5,7 +5,7 @@
 #include "pointwise/pointwise.h"
 
 /* first word of every ST_OP_POINTWISE problem */
-enum { ST_PW_PROGRAM = 1, ST_PW_NORM = 2 };
+enum { ST_PW_PROGRAM = 1, ST_PW_NORM = 2, ST_PW_MATVEC = 3, ST_PW_MATCOPY = 4 };
 
 void st_pw_pool_init(void);
 void st_pw_norm_init(void);
