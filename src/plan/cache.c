@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - the plan cache of one handle, in the handle's plan slot: a hash table of fixed size with chains in order of use, so that
  * shapes that keep changing replace the oldest plan instead of growing memory. */
-#include "plan/plan.h"
+#include "plan/tuning.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,10 @@ typedef struct st_entry {
     st_op op;
     size_t bytes, text_bytes,
         limit;   /* limit: the handle's workspace limit, since the choice depended on it */
-    int threads; /* what the plan was built for; the choice does not depend on it */
-    void *key;   /* problem bytes, then the text */
+    int threads; /* what the plan was built for; the usual choice does not depend on it */
+    unsigned
+        modes; /* of the handle, on which the choice depends, and the generation of the tuning snapshot */
+    void *key; /* problem bytes, then the text */
     strata_plan *plan;
     uint64_t used;
 } st_entry;
@@ -44,8 +46,13 @@ static bool same(const st_entry *e, const st_entry *key, const st_problem *p)
 {
     return e->plan && e->hash == key->hash && e->op == key->op && e->bytes == key->bytes &&
            e->text_bytes == key->text_bytes && e->limit == key->limit && e->threads == key->threads &&
-           !memcmp(e->key, p->data, p->bytes) &&
+           e->modes == key->modes && !memcmp(e->key, p->data, p->bytes) &&
            (!key->text_bytes || !memcmp((char *)e->key + p->bytes, p->text, key->text_bytes));
+}
+
+static unsigned modes(const strata_handle *h)
+{
+    return st_tuning_generation() << 2 | (unsigned)h->batch_invariant << 1 | (unsigned)h->find_reorders;
 }
 
 /* Making the plan may itself ask the cache for others, so the place for it is looked for afterwards. */
@@ -53,8 +60,9 @@ static ST_NOINLINE strata_status miss(strata_handle *h, st_cache *c, st_entry ke
                                       const strata_plan **plan)
 {
     c->stats.misses++;
-    strata_status s = st_plan_make(h, p, NULL, &key.plan);
+    strata_status s = st_plan_make_cached(h, p, &key.plan);
     if (s) return s;
+    key.modes = modes(h); /* a search at first use changed the generation */
     key.key = malloc(p->bytes + key.text_bytes + 1);
     if (!key.key) {
         strata_plan_destroy(key.plan);
@@ -90,7 +98,8 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
                     .bytes = p->bytes,
                     .text_bytes = p->text ? strlen(p->text) + 1 : 0,
                     .limit = h->workspace_limit,
-                    .threads = h->parallel_for ? -h->parallel_threads : st_threads(h)};
+                    .threads = h->parallel_for ? -h->parallel_threads : st_threads(h),
+                    .modes = modes(h)};
     key.hash = st_hash(p->data, p->bytes, (uint64_t)p->op ^ key.limit);
     if (key.text_bytes) key.hash = st_hash(p->text, key.text_bytes, key.hash);
     st_entry *set = c->entry[key.hash % BUCKETS];
@@ -104,6 +113,7 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
         }
     const st_enter e = st_handle_enter(h);
     if (e == ST_IN_USE) return st_handle_in_use(p->who);
+    if (ST_UNLIKELY(h->find_seconds > 0) && e == ST_ENTERED) st_plan_find_first(h, p);
     const strata_status s = miss(h, c, key, p, plan);
     st_handle_leave(h, e);
     return s;

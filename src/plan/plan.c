@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PROVIDERS = 32, MAX_LISTS = 8, MAX_CANDIDATES = 256 };
+enum { MAX_PROVIDERS = 64, MAX_LISTS = 16, MAX_ENGINES = 8 };
 
 /* Filled once by the engines' init functions and read-only after: a registry, not state. */
 static struct {
@@ -16,6 +16,10 @@ static struct {
     atomic_int providers;
     int (*list[MAX_LISTS])(int, strata_kernel_info *);
     atomic_int lists;
+    const st_engine *engine[MAX_ENGINES];
+    atomic_int engines;
+    const st_tiles *tiles[MAX_PROVIDERS];
+    atomic_int tilings;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void before_fork(void) { pthread_mutex_lock(&registry.lock); }
@@ -49,6 +53,55 @@ void st_plan_register_kernels(int (*list)(int i, strata_kernel_info *info))
         atomic_store(&registry.lists, n + 1);
     }
     pthread_mutex_unlock(&registry.lock);
+}
+
+void st_plan_register_engine(const st_engine *e)
+{
+    pthread_mutex_lock(&registry.lock);
+    const int n = atomic_load(&registry.engines);
+    bool known = false;
+    for (int i = 0; i < n; i++) known |= registry.engine[i]->op == e->op;
+    if (!known && n < MAX_ENGINES) {
+        registry.engine[n] = e;
+        atomic_store(&registry.engines, n + 1);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+void st_plan_register_tiles(const st_tiles *t)
+{
+    pthread_mutex_lock(&registry.lock);
+    const int n = atomic_load(&registry.tilings);
+    bool known = false;
+    for (int i = 0; i < n; i++) known |= registry.tiles[i]->provider == t->provider;
+    if (!known && n < MAX_PROVIDERS) {
+        registry.tiles[n] = t;
+        atomic_store(&registry.tilings, n + 1);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+const st_tiles *st_plan_tiles(const st_provider *p)
+{
+    const int n = atomic_load(&registry.tilings);
+    for (int i = 0; i < n; i++)
+        if (registry.tiles[i]->provider == p) return registry.tiles[i];
+    return NULL;
+}
+
+const st_engine *st_plan_engine(st_op op)
+{
+    const int n = atomic_load(&registry.engines);
+    for (int i = 0; i < n; i++)
+        if (registry.engine[i]->op == op) return registry.engine[i];
+    return NULL;
+}
+
+int st_plan_providers(const st_provider *out[], int max)
+{
+    const int n = (int)st_min64(atomic_load(&registry.providers), max);
+    for (int i = 0; i < n; i++) out[i] = registry.provider[i];
+    return n;
 }
 
 int strata_kernels(int i, strata_kernel_info *info)
@@ -118,6 +171,16 @@ static void put_away(strata_plan *p)
 
 ST_INLINE bool alive(const strata_plan *p) { return p && p->magic == ST_PLAN_MAGIC; }
 
+static void forget(st_kept *k)
+{
+    if (!k) return;
+    free((void *)(uintptr_t)k->problem.data);
+    free((void *)(uintptr_t)k->problem.text);
+    free((void *)(uintptr_t)k->problem.who);
+    free(k->list);
+    free(k);
+}
+
 void strata_plan_destroy(strata_plan *p)
 {
     if (!alive(p) || atomic_fetch_sub(&p->refs, 1) != 1) return;
@@ -125,6 +188,8 @@ void strata_plan_destroy(strata_plan *p)
     if (p->destroy) p->destroy(p);
     free(p->text);
     free(p->extent);
+    forget(p->kept);
+    p->kept = NULL;
     p->text = NULL;
     p->extent = NULL;
     put_away(p);
@@ -180,189 +245,62 @@ strata_status st_plan_check_workspace(strata_handle *h, const strata_plan *p, vo
     return STRATA_OK;
 }
 
-/* ---- the text: written when the plan is made, so that describing costs nothing and cannot fail ---- */
-typedef struct st_text {
-    char *s;
-    size_t n, cap;
-} st_text;
+/* ---- making -------------------------------------------------------------------------------------------------------------- */
 
-static void put(st_text *t, const char *fmt, ...) ST_PRINTF(2, 3);
-static void put(st_text *t, const char *fmt, ...)
+/* NULL where memory is short: the plan then runs as any other and lists nothing. */
+static st_kept *keep(const st_problem *pr, const st_choice *c)
 {
-    char line[512];
-    va_list ap;
-    va_start(ap, fmt);
-    int k = vsnprintf(line, sizeof line, fmt, ap);
-    va_end(ap);
-    if (k < 0) return;
-    size_t len = (size_t)k < sizeof line ? (size_t)k : sizeof line - 1;
-    if (t->n + len + 1 > t->cap) {
-        size_t cap = (t->cap + len + 1) * 2;
-        char *s = realloc(t->s, cap);
-        if (!s) return;
-        t->s = s;
-        t->cap = cap;
+    st_kept *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    k->problem = (st_problem){pr->op, strdup(pr->who), malloc(pr->bytes + 1), pr->bytes,
+                              pr->text ? strdup(pr->text) : NULL};
+    k->list = malloc(sizeof *k->list * (size_t)(c->count + 1));
+    if (!k->problem.who || !k->problem.data || (pr->text && !k->problem.text) || !k->list) {
+        forget(k);
+        return NULL;
     }
-    memcpy(t->s + t->n, line, len + 1);
-    t->n += len;
+    memcpy((void *)(uintptr_t)k->problem.data, pr->data, pr->bytes);
+    memcpy(k->list, c->list, sizeof *k->list * (size_t)c->count);
+    k->count = c->count;
+    k->chosen = (int)(c->best - c->list);
+    k->limit = c->limit;
+    return k;
 }
 
-static void put_size(st_text *t, size_t bytes)
+static strata_status make(strata_handle *h, const st_problem *pr, const strata_choice *choice, bool callers,
+                          strata_plan **plan)
 {
-    if (bytes < 10240)
-        put(t, "%zu B", bytes);
-    else if (bytes < 10u << 20)
-        put(t, "%.1f KiB", (double)bytes / 1024);
-    else
-        put(t, "%.1f MiB", (double)bytes / (1 << 20));
-}
-
-static void write_text(strata_plan *p, const st_candidate *c, int n, const st_candidate *chosen)
-{
-    st_text t = {0};
-    put(&t, "%s on %s\n", p->title, p->device);
-    put(&t, "  kernel     %s    workspace ", chosen->kernel);
-    put_size(&t, p->workspace);
-    put(&t, "    predicted %.1f us on one thread\n", chosen->us);
-    if (p->flops > 0 || p->bytes > 0)
-        put(&t, "  work       %.4g Mflop, %.4g MB at least, %.3g flop/byte\n", p->flops * 1e-6,
-            p->bytes * 1e-6, p->bytes > 0 ? p->flops / p->bytes : 0.0);
-    if (chosen->order) put(&t, "  order      %s\n", chosen->order);
-    for (int i = 0; i < n; i++)
-        if (&c[i] != chosen && c[i].us >= 0)
-            put(&t, "  also       %-40s predicted %.1f us\n", c[i].kernel, c[i].us);
-    for (int i = 0; i < n; i++)
-        if (c[i].us < 0) put(&t, "  refused    %-40s %s\n", c[i].kernel, c[i].why);
-    if (t.n && t.s[t.n - 1] == '\n') t.s[t.n - 1] = 0;
-    p->text = t.s;
-}
-
-/* Says why none of the candidates can be used: the forced kernel's reason, else the limit when only that is in the way, else everyone's. */
-static void no_choice(strata_handle *h, const st_problem *pr, const char *forced, size_t limit,
-                      const st_candidate *c, int n)
-{
-    const st_candidate *named = NULL;
-    size_t least = SIZE_MAX; /* workspace that would do */
-    for (int i = 0; i < n; i++) {
-        if (forced && strcmp(forced, c[i].kernel)) continue;
-        if (!named) named = &c[i];
-        if (c[i].over_limit && c[i].workspace < least) least = c[i].workspace;
-    }
-    strata_status s = least != SIZE_MAX ? STRATA_ERROR_WORKSPACE : STRATA_ERROR_UNSUPPORTED;
-    if (forced && named) {
-        st_fail(&h->err, s, "%s: kernel '%s' was asked for, but %s", pr->who, forced, named->why);
-    } else if (forced) {
-        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who, forced);
-    } else if (least != SIZE_MAX) {
-        st_fail(&h->err, s,
-                "%s: no kernel that can do this keeps to the workspace limit of %zu bytes; %zu would do",
-                pr->who, limit, least);
-    } else {
-        st_fail(&h->err, s, "%s: no kernel can do this", pr->who);
-    }
-    if (least != SIZE_MAX) st_err_remedy(&h->err, "a workspace limit of at least %zu bytes", least);
-    for (int i = 0, shown = 0; i < n && shown < ST_ERR_FRAMES - 2; i++)
-        if (c[i].us < 0 && !(forced && named)) {
-            st_err_frame(&h->err, "plan", "%s: %s", c[i].kernel, c[i].why);
-            shown++;
-        }
-}
-
-static const st_candidate *choose(strata_handle *h, const st_problem *pr, const strata_choice *choice,
-                                  st_candidate *c, int n)
-{
-    const st_candidate *best = NULL;
-    const char *forced = choice ? choice->kernel : NULL;
-    size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
-    for (int i = 0; i < n; i++) {
-        if (c[i].us < 0) continue;
-        if (c[i].workspace > limit) {
-            snprintf(c[i].why, sizeof c[i].why, "needs %zu bytes of workspace and the limit is %zu",
-                     c[i].workspace, limit);
-            c[i].us = -1;
-            c[i].over_limit = true;
-        } else if ((!forced || !strcmp(forced, c[i].kernel)) && (!best || c[i].us < best->us)) {
-            best = &c[i];
-        }
-    }
-    if (!best) no_choice(h, pr, forced, limit, c, n);
-    return best;
-}
-
-/* The choice fixes the order of summation, so it may not depend on how many threads there are: candidates are predicted, and their
- * workspace is counted, for one thread. */
-static int list_candidates(strata_handle *h, const st_problem *pr, st_candidate *c)
-{
-    const int threads = h->threads, providers = atomic_load(&registry.providers);
-    const strata_parallel_for callers = h->parallel_for;
-    int n = 0;
-    h->threads = 1;
-    h->parallel_for = NULL;
-    for (int i = 0; i < providers; i++) {
-        const st_provider *p = registry.provider[i];
-        if (p->op != pr->op || p->where != (h->gpu ? ST_ON_CUDA : ST_ON_CPU) || n == MAX_CANDIDATES) continue;
-        int k = p->enumerate(h, pr, c + n, MAX_CANDIDATES - n);
-        for (int j = n; j < n + k; j++) c[j].provider = p;
-        n += k;
-    }
-    h->threads = threads;
-    h->parallel_for = callers;
-    return n;
-}
-
-/* Several threads may want more workspace than the limit that one thread keeps: then the plan is for one. */
-static strata_status build(strata_handle *h, const st_problem *pr, const strata_choice *choice,
-                           const st_candidate *c, strata_plan **plan)
-{
-    strata_status s = c->provider->build(h, pr, c, plan);
-    const size_t limit = choice && choice->limit_workspace ? choice->workspace_limit : h->workspace_limit;
-    if (s || (*plan)->workspace <= limit) return s;
-    const int threads = h->threads;
-    const strata_parallel_for callers = h->parallel_for;
-    strata_plan_destroy(*plan);
+    st_choice c;
+    const uint64_t t0 = st_trace_begin();
     *plan = NULL;
-    h->threads = 1;
-    h->parallel_for = NULL;
-    s = c->provider->build(h, pr, c, plan);
-    h->threads = threads;
-    h->parallel_for = callers;
-    /* what is still above the limit is what every kernel needs beside what the candidate said: scratch of an expression's evaluation */
-    if (s == STRATA_OK && (*plan)->workspace > limit) (*plan)->scratch = (*plan)->workspace - limit;
+    strata_status s = st_plan_choose(h, pr, choice, &c);
+    if (!s) s = st_plan_build(h, pr, c.limit, c.best, plan);
+    if (!s) {
+        st_plan_write_text(*plan, &c);
+        if (callers) (*plan)->kept = keep(pr, &c);
+        if (ST_UNLIKELY(t0))
+            st_trace_end(t0, "plan", c.best->kernel, "%s: %d candidates, predicted %.1f us, workspace %zu%s",
+                         (*plan)->title, c.count, c.best->us, (*plan)->workspace,
+                         c.reordered ? ", another order of summation than the usual one" : "");
+    } else if (ST_UNLIKELY(t0)) {
+        st_trace_end(t0, "plan", "none", "%d candidates", c.count);
+    }
+    free(c.list);
     return s;
 }
 
 strata_status st_plan_make(strata_handle *h, const st_problem *pr, const strata_choice *choice,
                            strata_plan **plan)
 {
-    *plan = NULL;
-    if (choice)
-        for (int i = 0; i < ST_COUNT(choice->reserved); i++)
-            if (choice->reserved[i])
-                return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                               "%s: reserved words of strata_choice are not zero; start from {0}", pr->who);
-    st_candidate *c = calloc(MAX_CANDIDATES, sizeof *c);
-    if (!c) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory to list candidates", pr->who);
-    uint64_t t0 = st_trace_begin();
-    int n = list_candidates(h, pr, c);
-    const st_candidate *best = choose(h, pr, choice, c, n);
-    strata_status s = best ? build(h, pr, choice, best, plan) : h->err.status;
-    if (s == STRATA_OK) {
-        strata_plan *p = *plan;
-        p->op = pr->op;
-        p->where = best->provider->where;
-        p->chosen = *best;
-        snprintf(p->device, sizeof p->device, "%s", h->device);
-        write_text(p, c, n, best);
-        if (ST_UNLIKELY(t0))
-            st_trace_end(t0, "plan", best->kernel, "%s: %d candidates, predicted %.1f us, workspace %zu",
-                         p->title, n, best->us, p->workspace);
-    } else if (ST_UNLIKELY(t0)) {
-        st_trace_end(t0, "plan", "none", "%d candidates", n);
-    }
-    free(c);
-    return s;
+    return make(h, pr, choice, true, plan);
 }
+
+strata_status st_plan_make_cached(strata_handle *h, const st_problem *pr, strata_plan **plan)
+{
+    return make(h, pr, NULL, false, plan);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------------- */
 
 /* Position of the first operand that lacks an address and needs one; -1 when all have theirs, or when there is nothing to compute. */
 ST_INLINE int missing_operand(const strata_plan *p, void *const data[], const strata_run *r)
@@ -392,13 +330,16 @@ static ST_NOINLINE strata_status run_refused(strata_handle *h, const strata_plan
                    !p      ? "the plan is NULL"
                    : !data ? "data is NULL; give the addresses of the operands, in the order in which the "
                              "plan's maker takes them"
-                           : "reserved words of strata_run are not zero; start from {0}");
+                   : r && r->prepared & ~p->preparable
+                       ? "strata_run.prepared names an operand that this plan does not take prepared"
+                       : "reserved words of strata_run are not zero; start from {0}");
 }
 
 strata_status strata_plan_run(strata_handle *h, const strata_plan *p, void *const data[], const strata_run *r)
 {
     if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && alive(p) && data) &&
-        ST_LIKELY(!r || !(r->reserved[0] | r->reserved[1] | r->reserved[2] | r->reserved[3])) &&
+        ST_LIKELY(!r ||
+                  !(r->reserved[0] | r->reserved[1] | r->reserved[2] | (r->prepared & ~p->preparable))) &&
         ST_LIKELY(missing_operand(p, data, r) < 0))
         return st_plan_execute(h, p, data, r);
     return run_refused(h, p, data, r);
@@ -411,3 +352,35 @@ const char *strata_plan_describe(const strata_plan *p)
     return p->text ? p->text : p->title;
 }
 const char *strata_plan_kernel(const strata_plan *p) { return alive(p) ? p->chosen.kernel : ""; }
+const char *strata_plan_code(const strata_plan *p) { return alive(p) ? p->code : ""; }
+const char *strata_plan_order(const strata_plan *p) { return alive(p) ? p->order : ""; }
+
+int strata_plan_candidates(const strata_plan *p, int i, strata_candidate *c)
+{
+    if (!alive(p) || !p->kept || !c || i < 0 || i >= p->kept->count) return 0;
+    st_plan_candidate(&p->kept->list[i], &p->chosen, c);
+    c->chosen = i == p->kept->chosen;
+    return 1;
+}
+
+void st_plan_candidate(const st_candidate *x, const st_candidate *chosen, strata_candidate *c)
+{
+    *c = (strata_candidate){.predicted_us = x->us,
+                            .measured_us = x->measured,
+                            .workspace = x->workspace,
+                            .tile = x->tile,
+                            .same_order = st_same_order(x, chosen)};
+    memcpy(c->kernel, x->kernel, sizeof c->kernel);
+    if (x->us < 0)
+        memcpy(c->why, x->why, sizeof c->why);
+    else
+        st_code_write(x, c->code);
+    st_order_words(x, c->order, sizeof c->order);
+}
+
+strata_status strata_set_batch_invariant(strata_handle *h, bool on)
+{
+    const strata_status s = st_handle_check(h, "strata_set_batch_invariant");
+    if (!s) h->batch_invariant = on;
+    return s;
+}

@@ -30,10 +30,15 @@ typedef struct st_candidate {
     double us;       /* predicted microseconds on one call; < 0: refused */
     size_t workspace;
     const char *order; /* summation order in words (static string) */
-    const void *row;   /* the provider's table row */
-    int64_t arg[8];    /* the provider's own (block sizes...) */
-    char why[160];     /* when refused: the rule that refused, in words */
-    bool over_limit;   /* refused by the plan layer, for its workspace alone */
+    int64_t
+        order_arg; /* what else fixes the order (block length, number of parts); 0: the words say all. Equal words and numbers: equal bits */
+    bool row_count_matters; /* the order of a row's sums depends on how many rows or items there are */
+    const void *row;        /* the provider's table row */
+    int64_t arg[8];         /* the provider's own (block sizes...), 0 to 2^30; part of the plan's code */
+    strata_tile tile;       /* zero where there is nothing to say */
+    char why[160];          /* when refused: the rule that refused, in words */
+    bool over_limit;        /* refused by the plan layer, for its workspace alone */
+    double measured;        /* microseconds by the tuning database; 0: none */
 } st_candidate;
 
 typedef struct st_provider {
@@ -46,6 +51,28 @@ typedef struct st_provider {
     st_where where; /* only handles on such a device see it */
 } st_provider;
 void st_plan_register(const st_provider *p); /* idempotent; order of registration breaks ties */
+
+/* Of a provider whose candidates have tiles to choose. */
+typedef struct st_tiles {
+    const st_provider *provider;
+    /* Looks at candidate c of this provider's list again, for c->arg as it stands (tile NULL) or for the tile that is asked for (sets arg): fills in
+     * prediction, workspace, order and tile. False: impossible, with c->why, exactly. */
+    bool (*refine)(strata_handle *h, const st_problem *p, st_candidate *c, const strata_tile *tile);
+    /* Settings of arg that are worth measuring beside c's, at most max; each is then refined. */
+    int (*variants)(strata_handle *h, const st_problem *p, const st_candidate *c, int64_t (*arg)[8], int max);
+} st_tiles;
+void st_plan_register_tiles(const st_tiles *t); /* idempotent */
+
+/* What an engine knows of its problems' shapes. */
+typedef struct st_engine {
+    st_op op;
+    /* The problem as one line of text without tabs, its row and item counts rounded up to buckets: the tuning database's key. */
+    void (*key)(const st_problem *p, char *text, size_t n);
+    /* The problem with row and item counts that stand for all (p->bytes into data): its choice fixes the order of batch-invariant plans. False:
+     * rows never share sums, any order that does not depend on their number does. */
+    bool (*canonical)(const st_problem *p, void *data);
+} st_engine;
+void st_plan_register_engine(const st_engine *e); /* idempotent */
 
 /* The bytes of an operand that a run may touch, relative to its address. */
 typedef struct st_extent {
@@ -77,8 +104,73 @@ struct strata_plan {
     char title[200];     /* the problem in words: "gemm f32 512x128x256, A row, B col" (build fills it) */
     double flops, bytes; /* useful operations and compulsory bytes, for roofline and benches */
     st_candidate chosen;
-    char *text; /* describe's text, made when the plan is built */
+    char code[STRATA_PLAN_CODE];
+    char order[192];
+    char *text;           /* describe's text, made when the plan is built */
+    struct st_kept *kept; /* problem and candidates, of plans that callers own; NULL */
+    /* Constant operands (prepare.c). Bit i of preparable: data[i] can be. What is prepared lies in memory of the handle's device; on a CPU it begins
+     * with a st_prepared_head, which runs compare. */
+    uint64_t preparable;
+    size_t (*prepared_bytes)(const strata_plan *p, int operand);
+    strata_status (*prepare)(strata_handle *h, const strata_plan *p, int operand, const void *from, void *to);
 };
+
+/* ---- inside the layer ------------------------------------------------------------------------------------------------ */
+typedef struct st_kept {
+    st_problem problem; /* data, text and who are this struct's own */
+    st_candidate *list;
+    int count, chosen;
+    size_t limit; /* of the workspace, when the choice was made */
+} st_kept;
+
+/* choose.c */
+enum { ST_MAX_CANDIDATES = 256 };
+typedef enum st_chosen_by { ST_BY_PREDICTION, ST_BY_MEASUREMENT, ST_BY_CALLER, ST_BY_CODE } st_chosen_by;
+typedef struct st_choice {
+    st_candidate *list;
+    int count;
+    const st_candidate *best, *model; /* model: what prediction alone prefers */
+    st_chosen_by by;
+    size_t limit;
+    bool reordered; /* best sums in another order than model */
+    const struct st_order_rule *rule;
+} st_choice;
+/* Lists and chooses; c->list is the caller's to free. Fails with everyone's reasons. */
+strata_status st_plan_choose(strata_handle *h, const st_problem *p, const strata_choice *choice,
+                             st_choice *c);
+bool st_same_order(const st_candidate *a, const st_candidate *b);
+void st_order_words(const st_candidate *c, char *text, size_t n);
+const st_engine *st_plan_engine(st_op op);
+const st_tiles *st_plan_tiles(const st_provider *p);      /* NULL: it registered none */
+int st_plan_providers(const st_provider *out[], int max); /* in the order of registration */
+/* choice's limit or the handle's */
+size_t st_plan_limit(const strata_handle *h, const strata_choice *choice);
+/* Builds a candidate and fills in what the plan layer owns but text and kept. */
+strata_status st_plan_build(strata_handle *h, const st_problem *p, size_t limit, const st_candidate *c,
+                            strata_plan **plan);
+
+/* plan.c */
+void st_plan_candidate(const st_candidate *x, const st_candidate *chosen, strata_candidate *c);
+
+/* code.c */
+void st_code_write(const st_candidate *c, char code[STRATA_PLAN_CODE]);
+typedef struct st_code {
+    uint64_t kernel; /* hash of its id */
+    uint32_t order;  /* of its order: 24 bits of a hash */
+    int64_t arg[8];
+} st_code;
+bool st_code_read(const char *text, st_code *code, const char **why);
+uint64_t st_code_kernel(const char *id);
+uint32_t st_code_order(const st_candidate *c);
+
+/* text.c */
+void st_plan_write_text(strata_plan *p, const st_choice *c);
+
+/* tune.c: a search at the first use of a problem, on a handle that asked for it (strata_find) */
+void st_plan_find_first(strata_handle *h, const st_problem *p);
+
+/* A plan for the cache: chosen with the handle's modes, keeps no list. */
+strata_status st_plan_make_cached(strata_handle *h, const st_problem *p, strata_plan **plan);
 void *st_plan_new(size_t bytes); /* zeroed, refs = 1 */
 
 /* Cached plan for the problem, borrowed: valid until the handle is destroyed or the plan is evicted (never during a call). */

@@ -12,6 +12,7 @@
 
 static void register_all(void)
 {
+    st_plan_register_engine(&st_contract_engine);
     st_plan_register(&st_gemm_small_provider);
     st_plan_register(&st_gemm_skinny_provider);
     st_plan_register(&st_gemm_packed_provider);

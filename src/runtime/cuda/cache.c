@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - compiled kernels in files, one a kernel: a head (magic, st_image_record) and the code.
  *
- * They lie in $XDG_CACHE_HOME/strata or ~/.cache/strata, which must be a real folder of this user with mode 0700: whoever may write
- * there decides what runs on the device. A file is written under another name, synced, and renamed, so that readers see all of it or
+ * They lie in the cache folder (runtime/folder.h). A file is written under another name, synced, and renamed, so that readers see all of it or
  * nothing; its hash is compared when it is read, and a damaged file is renamed to *.damaged and reported in the trace. Reading a file
  * sets its time, and where the files exceed ST_CACHE_MEGABYTES together, those used longest ago are removed. Failures here are never
  * errors of a call: the kernel is compiled instead. */
@@ -77,53 +76,6 @@ bool st_image_record_serves(const st_image_record *r, const st_image_wish *w, ch
     return true;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------------------------------- */
-
-static bool folder_path(char *path, size_t n, char *why, size_t nwhy)
-{
-    const char *off = st_env("STRATA_CACHE");
-    if (!st_env_allowed()) return snprintf(why, nwhy, "this process runs with raised privileges"), false;
-    if (off && strcmp(off, "off") == 0) return snprintf(why, nwhy, "STRATA_CACHE=off"), false;
-    if (off) return snprintf(why, nwhy, "STRATA_CACHE=%.40s is not understood (known: off)", off), false;
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int used;
-    if (xdg && *xdg == '/')
-        used = snprintf(path, n, "%s", xdg);
-    else if (home && *home == '/')
-        used = snprintf(path, n, "%s/.cache", home);
-    else
-        return snprintf(why, nwhy, "neither XDG_CACHE_HOME nor HOME names a folder"), false;
-    if (used < 0 || (size_t)used + sizeof "/strata" > n)
-        return snprintf(why, nwhy, "the path of the cache folder is too long"), false;
-    mkdir(path, 0700); /* what exists is looked at below */
-    strcat(path, "/strata");
-    return true;
-}
-
-/* A descriptor of the folder, made where it is missing; -1 and why. */
-static int open_folder(char *path, size_t n, char *why, size_t nwhy)
-{
-    if (!folder_path(path, n, why, nwhy)) return -1;
-    if (mkdir(path, 0700) && errno != EEXIST)
-        return snprintf(why, nwhy, "%.120s cannot be made: %s", path, strerror(errno)), -1;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return snprintf(why, nwhy, "%.120s cannot be opened: %s", path, strerror(errno)), -1;
-    struct stat st;
-    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 07777) != 0700) {
-        snprintf(why, nwhy, "%.120s is not a folder of this user with mode 0700", path);
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-bool st_cache_folder(char *path, size_t n, char *why, size_t nwhy)
-{
-    int fd = open_folder(path, n, why, nwhy);
-    if (fd >= 0) close(fd);
-    return fd >= 0;
-}
-
 static void file_name(const st_image_wish *w, char *name, size_t n)
 {
     snprintf(name, n, "%016llx%016llx.kernel", (unsigned long long)w->key.word[0],
@@ -175,7 +127,7 @@ static int read_file(int fd, const st_image_wish *w, st_image_record *r, st_gpu_
 bool st_cache_read(const st_image_wish *w, st_image_record *r, st_gpu_image *im, char *why, size_t n)
 {
     char path[1024], name[64], aside[80];
-    int dir = open_folder(path, sizeof path, why, n);
+    int dir = st_cache_open(path, sizeof path, why, n);
     if (dir < 0) return false;
     file_name(w, name, sizeof name);
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), found = 0;
@@ -275,7 +227,7 @@ bool st_cache_write(const st_image_record *r, const void *code, char *why, size_
 {
     static atomic_uint serial;
     char path[1024], name[64], temporary[96];
-    int dir = open_folder(path, sizeof path, why, n);
+    int dir = st_cache_open(path, sizeof path, why, n);
     if (dir < 0) return false;
     st_image_wish w = {.key = {{r->key[0], r->key[1]}}};
     file_name(&w, name, sizeof name);

@@ -7,6 +7,7 @@
  * which costs 70 to 270 ms and may be missing) and compared when STRATA_NVRTC_LIB asks for a particular one. */
 #ifndef ST_RUNTIME_CUDA_IMAGE_H
 #define ST_RUNTIME_CUDA_IMAGE_H
+#include "runtime/folder.h"
 #include "runtime/gpu.h"
 
 enum { ST_IMAGE_RECIPE = 1 };
@@ -48,8 +49,6 @@ typedef struct st_image_wish {
 bool st_image_record_serves(const st_image_record *r, const st_image_wish *w, char *why, size_t n);
 bool st_cache_read(const st_image_wish *w, st_image_record *r, st_gpu_image *im, char *why, size_t n);
 bool st_cache_write(const st_image_record *r, const void *code, char *why, size_t n);
-/* The folder that is used now, or false and why none is. */
-bool st_cache_folder(char *path, size_t n, char *why, size_t nwhy);
 enum { ST_CACHE_MEGABYTES = 256 }; /* above this, the files used longest ago go */
 
 /* The kernel pack: st_pack_head, `count` records ordered by key (then architecture), and the code of each, compressed by zstd. */

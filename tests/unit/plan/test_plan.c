@@ -244,7 +244,7 @@ static void nothing_can(void **state)
     test_error(h, st_plan_get(h, &pr, &cached), STRATA_ERROR_MEMORY, "no memory for the plan");
     fail_builds = 0;
     test_ok(h, st_plan_get(h, &pr, &cached));
-    strata_choice c = {.reserved = {0, 0, 1}};
+    strata_choice c = {.reserved = {9}};
     test_error(h, st_plan_make(h, &pr, &c, &p), STRATA_ERROR_ARGUMENT, "strata_scale", "reserved", "{0}");
     pr.op = ST_OP_POINTWISE; /* for which nobody registered */
     test_error(h, st_plan_make(h, &pr, NULL, &p), STRATA_ERROR_UNSUPPORTED, "no kernel can do this");
@@ -312,7 +312,7 @@ static void own_workspace_of_a_run(void **state)
                "needs 1000");
     r = (strata_run){.workspace = ws + 8, .workspace_bytes = 1010};
     test_error(h, strata_plan_run(h, p, d, &r), STRATA_ERROR_WORKSPACE, "strata_plan_run", "multiple of 64");
-    r = (strata_run){.reserved = {0, 0, 0, 9}};
+    r = (strata_run){.reserved = {0, 0, 9}};
     test_error(h, strata_plan_run(h, p, d, &r), STRATA_ERROR_ARGUMENT, "strata_plan_run", "reserved");
     test_error(h, strata_plan_run(h, NULL, d, NULL), STRATA_ERROR_ARGUMENT, "strata_plan_run",
                "plan is NULL");
