@@ -5,7 +5,7 @@
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
 #define STRATA_NO_INLINE /* the exported function is defined here */
-#include "tile/tile.h"
+#include "blas/product.h"
 #include <strata/blas.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,25 +50,6 @@ static strata_status check_dims(strata_handle *h, const char *who, const strata_
     return STRATA_OK;
 }
 
-/* Batch dims of A and B against C's, right-aligned; a dim of 1 or a missing one repeats. */
-static strata_status check_batch(strata_handle *h, const char *who, const char *name, const strata_tensor *t,
-                                 const strata_tensor *C)
-{
-    if (t->rank > C->rank)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE,
-                       "%s: %s has %d batch dims and C has %d: C must have every batch dim", who, name,
-                       t->rank - 2, C->rank - 2);
-    for (int d = 0; d < t->rank - 2; d++) {
-        int64_t want = C->dim[C->rank - t->rank + d], got = t->dim[d];
-        if (got != want && got != 1)
-            return st_fail(
-                &h->err, STRATA_ERROR_SHAPE,
-                "%s: %s is %s and C is %s: batch dim %d of %s is %lld, but C's is %lld (1 would repeat)", who,
-                name, ST_DIMS(*t), ST_DIMS(*C), d, name, (long long)got, (long long)want);
-    }
-    return STRATA_OK;
-}
-
 static bool is_f8(int t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
 static bool is_byte(int t) { return t == STRATA_I8 || t == STRATA_U8; }
 static bool is_half(int t) { return t == STRATA_F16 || t == STRATA_BF16; }
@@ -79,30 +60,6 @@ enum {
     FACTOR_FLAGS = HALVES | STRATA_TENSOR_CONJ | STRATA_TENSOR_UNIT | STRATA_TENSOR_POINTERS,
     RESULT_FLAGS = HALVES | STRATA_TENSOR_POINTERS
 };
-
-static st_rule rule_of(const strata_tensor *t)
-{
-    const uint32_t f = t->flags;
-    return (st_rule){.conj = (f & STRATA_TENSOR_CONJ) != 0,
-                     .half = f & STRATA_TENSOR_LOWER   ? ST_HALF_LOWER
-                             : f & STRATA_TENSOR_UPPER ? ST_HALF_UPPER
-                                                       : ST_HALF_NONE,
-                     .mirror = f & STRATA_TENSOR_HERMITIAN   ? ST_MIRROR_HERMITIAN
-                               : f & STRATA_TENSOR_SYMMETRIC ? ST_MIRROR_SYMMETRIC
-                                                             : ST_MIRROR_NONE,
-                     .unit = (f & STRATA_TENSOR_UNIT) != 0};
-}
-
-/* An array of addresses is one batch dim, and the only one. */
-static strata_status check_pointers(strata_handle *h, const char *who, const char *name,
-                                    const strata_tensor *t, const strata_tensor *C)
-{
-    if (!(t->flags & STRATA_TENSOR_POINTERS) || (t->rank == 3 && C->rank == 3)) return STRATA_OK;
-    return st_fail(&h->err, STRATA_ERROR_SHAPE,
-                   "%s: %s is an array of addresses, which is one batch dim and the only one; it has rank %d "
-                   "and C has %d, both must be 3",
-                   who, name, t->rank, C->rank);
-}
 
 /* Products of mixed types that GPUs have kernels for; everywhere: f32, f64, c64 and c128 throughout. */
 static bool types_fit(const strata_handle *h, int a, int b, int c)
@@ -147,9 +104,9 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
         return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: the math mode %d is none of strata_math", who,
                        (int)o->math);
     if ((s = check_types(h, who, A, B, C))) return s;
-    if ((s = check_dims(h, who, A, B, C)) || (s = check_batch(h, who, "A", A, C)) ||
-        (s = check_batch(h, who, "B", B, C)) || (s = check_pointers(h, who, "A", A, C)) ||
-        (s = check_pointers(h, who, "B", B, C)) || (s = check_pointers(h, who, "C", C, C)))
+    if ((s = check_dims(h, who, A, B, C)) || (s = st_product_check_batch(h, who, "A", A, "C", C)) ||
+        (s = st_product_check_batch(h, who, "B", B, "C", C)) ||
+        (s = st_product_check_batch(h, who, "C", C, "C", C)))
         return s;
     if (C->rank - 2 > ST_AXES)
         return st_fail(e, STRATA_ERROR_UNSUPPORTED,
@@ -161,32 +118,6 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
                 return st_fail(e, STRATA_ERROR_ALIAS,
                                "%s: C overlaps %s in memory; the product needs a C of its own", who, name[i]);
     return STRATA_OK;
-}
-
-static void describe(const strata_tensor *A, const strata_tensor *B, const strata_tensor *C, st_contract *c)
-{
-    memset(c, 0, sizeof *c);
-    c->ta = A->type;
-    c->tb = B->type;
-    c->tc = C->type;
-    int ra = A->rank, rb = B->rank, rc = C->rank;
-    c->m = (st_axes){1, {{C->dim[rc - 2], A->stride[ra - 2], 0, C->stride[rc - 2]}}};
-    c->n = (st_axes){1, {{C->dim[rc - 1], 0, B->stride[rb - 1], C->stride[rc - 1]}}};
-    c->k = (st_axes){1, {{A->dim[ra - 1], A->stride[ra - 1], B->stride[rb - 2], 0}}};
-    c->batch.count = rc - 2;
-    for (int d = 0; d < rc - 2; d++) {
-        int da = d - (rc - ra), db = d - (rc - rb);
-        st_axis *x = &c->batch.ax[d];
-        x->len = C->dim[d];
-        x->a = da >= 0 && A->dim[da] != 1 ? A->stride[da] : 0;
-        x->b = db >= 0 && B->dim[db] != 1 ? B->stride[db] : 0;
-        x->c = C->stride[d];
-    }
-    c->rule_a = rule_of(A);
-    c->rule_b = rule_of(B);
-    c->rule_c = rule_of(C);
-    const strata_tensor *t[] = {A, B, C};
-    for (int i = 0; i < 3; i++) c->pointers |= (int64_t)((t[i]->flags & STRATA_TENSOR_POINTERS) != 0) << i;
 }
 
 /* One operand of the epilogue: its strides along m, n and the batch dims of C. */
@@ -306,7 +237,7 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
         return s;
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
-    describe(A, B, C, &c);
+    st_product_describe(A, B, C, &c);
     if (h->gpu) c.math = o->math; /* the CPU's arithmetic is exact whatever is allowed */
     if (o->epilogue && (s = add_epilogue(h, who, A, B, C, o, !plan, &c, data))) return s;
     if (!o->epilogue && o->operands && o->operands[0].name)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* product.h - what the operators that are products share: views become the rules and axes of a contraction. */
+#ifndef ST_BLAS_PRODUCT_H
+#define ST_BLAS_PRODUCT_H
+#include "tile/tile.h"
+
+/* Conjugate, half, mirror and unit diagonal of a view. */
+st_rule st_product_rule(const strata_tensor *t);
+/* C (+)= A B of checked views: one axis each for m, n and k, one for every batch dim of C. */
+void st_product_describe(const strata_tensor *A, const strata_tensor *B, const strata_tensor *C,
+                         st_contract *c);
+/* Batch dims of an input (`name`) against those of the output (`out`): right-aligned, a dim of 1 or a missing one repeats. An array of
+ * addresses is one batch dim and the only one. */
+strata_status st_product_check_batch(strata_handle *h, const char *who, const char *name,
+                                     const strata_tensor *t, const char *out, const strata_tensor *C);
+#endif

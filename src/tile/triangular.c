@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* triangular.c - the halving of a triangle: with A = [A11 0; A21 A22], A X = B is A11 X1 = B1, then A22 X2 = B2 - A21 X1; the product in
+ * place goes the other way, B2 := A22 B2 first, then B2 += A21 B1, then B1 := A11 B1. Of upper triangles the parts change places.
+ *
+ * Halving rather than steps of one width: the products beside the diagonal are as large as they can be, so that B is read and written
+ * log2(n / leaf) times. The splits depend on n alone, and so do the orders of the sums. */
+#include "tile/triangular.h"
+#include "tile/contract.h"
+#include <string.h>
+
+static int64_t bytes_of(int64_t type) { return (int64_t)strata_type_bits((strata_type)type) / 8; }
+
+/* to := alpha A from + beta to, A being the n1 x n2 block of the triangle at (r, c). */
+static strata_status product(strata_handle *h, const char *who, const st_triangle *t, int64_t to, int64_t n1,
+                             int64_t from, int64_t n2, const double alpha[2], const double beta[2])
+{
+    const int64_t es = bytes_of(t->type);
+    st_contract c;
+    memset(&c, 0, sizeof c);
+    c.ta = c.tb = c.tc = t->type;
+    c.m = (st_axes){1, {{n1, t->ars, 0, t->brs}}};
+    c.n = (st_axes){1, {{t->cols, 0, t->bcs, t->bcs}}};
+    c.k = (st_axes){1, {{n2, t->acs, t->brs, 0}}};
+    c.batch = t->batch;
+    for (int d = 0; d < (int)c.batch.count; d++) c.batch.ax[d].c = c.batch.ax[d].b;
+    c.rule_a.conj = t->rule.conj;
+    void *data[3] = {(char *)(uintptr_t)t->a + (to * t->ars + from * t->acs) * es,
+                     (char *)t->b + from * t->brs * es, (char *)t->b + to * t->brs * es};
+    return st_tile_contract_complex(h, who, &c, NULL, alpha, beta, data);
+}
+
+static strata_status clear(strata_handle *h, const char *who, const st_triangle *t)
+{
+    st_contract c;
+    memset(&c, 0, sizeof c);
+    c.ta = c.tb = c.tc = t->type;
+    c.m = (st_axes){1, {{t->n, 0, 0, t->brs}}};
+    c.n = (st_axes){1, {{t->cols, 0, 0, t->bcs}}};
+    c.batch = t->batch;
+    for (int d = 0; d < (int)c.batch.count; d++)
+        c.batch.ax[d] = (st_axis){c.batch.ax[d].len, 0, 0, c.batch.ax[d].b};
+    if (t->pointers & 2) c.pointers = 4;
+    return st_tile_contract(h, who, &c, NULL, 0, 0, (void *[]){t->b, t->b, t->b});
+}
+
+/* The order of the first part: whole leaves, the larger half. */
+static int64_t split(int64_t n)
+{
+    const int64_t leaves = st_ceil_div(n, ST_TRIANGLE_LEAF);
+    return (leaves + 1) / 2 * ST_TRIANGLE_LEAF;
+}
+
+static strata_status halve(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
+{
+    if (t->n <= ST_TRIANGLE_LEAF || t->pointers) return st_triangle_leaf(h, who, t, alpha);
+    static const double one[2] = {1, 0}, minus[2] = {-1, 0};
+    const int64_t n1 = split(t->n), n2 = t->n - n1, es = bytes_of(t->type);
+    const bool lower = t->rule.half == ST_HALF_LOWER;
+    st_triangle first = *t, second = *t;
+    first.n = n1;
+    second.n = n2;
+    second.a = (const char *)t->a + n1 * (t->ars + t->acs) * es;
+    second.b = (char *)t->b + n1 * t->brs * es;
+    /* one part's rows are finished by the other part's: a solution gives to them, a product takes from what still is B */
+    const st_triangle *giver = lower ? &first : &second, *taker = lower ? &second : &first;
+    const int64_t to = lower ? n1 : 0, from = lower ? 0 : n1;
+    strata_status s;
+    if (t->solve) {
+        if ((s = halve(h, who, giver, alpha)) ||
+            (s = product(h, who, t, to, taker->n, from, giver->n, minus, alpha)))
+            return s;
+        return halve(h, who, taker, one);
+    }
+    if ((s = halve(h, who, taker, alpha)) ||
+        (s = product(h, who, t, to, taker->n, from, giver->n, alpha, one)))
+        return s;
+    return halve(h, who, giver, alpha);
+}
+
+strata_status st_tile_triangle(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
+{
+    st_triangle one = *t;
+    const int64_t items = st_axes_len(&t->batch);
+    if (t->n == 0 || t->cols == 0 || items == 0) return STRATA_OK;
+    if (alpha[0] == 0 && alpha[1] == 0) return clear(h, who, t);
+    if (h->gpu || !t->pointers) return halve(h, who, t, alpha);
+    /* addresses on the CPU: item by item */
+    const int64_t es = bytes_of(t->type);
+    one.pointers = 0;
+    one.batch.count = 0;
+    for (int64_t i = 0; i < items; i++) {
+        one.a = t->pointers & 1 ? ((void *const *)t->a)[i]
+                                : (const char *)t->a + st_axes_offset(&t->batch, 'a', i) * es;
+        one.b = t->pointers & 2 ? ((void **)t->b)[i] : (char *)t->b + st_axes_offset(&t->batch, 'b', i) * es;
+        const strata_status s = halve(h, who, &one, alpha);
+        if (s) return s;
+    }
+    return STRATA_OK;
+}
