@@ -83,11 +83,21 @@ static int row_major_position(const char *routine, int info)
 {
     static const struct {
         const char *part;
-        int a, b, c, d;                  /* a <-> b, c <-> d */
-    } swaps[] = {{"gemmt", 0, 0, 9, 11}, /* before gemm: its sizes do not trade places */
-                 {"gemm", 4, 5, 9, 11},  {"symm", 4, 5, 0, 0}, {"hemm", 4, 5, 0, 0}, {"trmm", 6, 7, 0, 0},
-                 {"trsm", 6, 7, 0, 0},   {"gemv", 3, 4, 0, 0}, {"gbmv", 3, 4, 5, 6}, {"her2k", 0, 0, 0, 0},
-                 {"her2", 6, 8, 0, 0},   {"hpr2", 6, 8, 0, 0}, {"ger", 2, 3, 6, 8}};
+        int a, b, c, d; /* a <-> b, c <-> d */
+    } swaps[] = {{"gemm_batch_strided", 4, 5, 9, 12},
+                 {"geadd", 2, 3, 0, 0},
+                 {"gemmt", 0, 0, 9, 11}, /* before gemm: its sizes do not trade places */
+                 {"gemm", 4, 5, 9, 11},
+                 {"symm", 4, 5, 0, 0},
+                 {"hemm", 4, 5, 0, 0},
+                 {"trmm", 6, 7, 0, 0},
+                 {"trsm", 6, 7, 0, 0},
+                 {"gemv", 3, 4, 0, 0},
+                 {"gbmv", 3, 4, 5, 6},
+                 {"her2k", 0, 0, 0, 0},
+                 {"her2", 6, 8, 0, 0},
+                 {"hpr2", 6, 8, 0, 0},
+                 {"ger", 2, 3, 6, 8}};
     for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++)
         if (strstr(routine, swaps[i].part)) {
             const int a = swaps[i].a, b = swaps[i].b, c = swaps[i].c, d = swaps[i].d;
