@@ -3,6 +3,7 @@
 #ifndef STRATA_POINTWISE_H
 #define STRATA_POINTWISE_H
 #include <strata/base.h>
+#include <strata/plan.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,9 +34,23 @@ typedef struct strata_fused_options {
  * elements (columns of one matrix, real and imaginary parts) do not overlap. Every operand must occur in the program.
  * On a GPU an operand of one number that is only read may lie in host memory: it is read when the call is made (while a stream is captured, its value is
  * part of the graph).
+ *
+ * Products: X @ W, of operands or of expressions in parentheses, any number of times, at most six different ones: "silu(X @ W0) * (X @ W1)". Dims and
+ * types are those of strata_gemm; a product is f32 (f64 of f64, i32 of 8-bit integers) and an operand like any other of the program around it, whose
+ * outputs may have any type. A program that only maps elements runs as the last product's epilogue, on each tile while it is in registers or cache;
+ * the products before it, and all where the program reduces, lie in the workspace. In a factor that is an expression, [k] names the dim that the
+ * product sums over: "X @ (W * s[n])", "(X * g[k]) @ W"; S[k/64, n] is an operand of k/64 rows, one for each 64 of k. Its value has the other
+ * factor's type where that is f16 or bf16, else f32. Outputs must then be apart from every other operand.
  * Errors: STRATA_ERROR_SYNTAX with position and caret, _SHAPE, _TYPE, _ALIAS. */
 STRATA_API strata_status strata_fused(strata_handle *h, const char *program, const strata_operand *operands,
                                       const strata_fused_options *options);
+
+/* The same as a plan; data[] of its runs are the operands' addresses in their order (addresses in the tensors are not kept). The steps that it takes
+ * are in strata_plan_describe. What overlaps in a run is the caller's duty. */
+STRATA_API strata_status strata_fused_plan(strata_handle *h, const char *program,
+                                           const strata_operand *operands,
+                                           const strata_fused_options *options, const strata_choice *choice,
+                                           strata_plan **plan);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,8 @@
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
 #define STRATA_NO_INLINE /* the exported function is defined here */
+#include "blas/gemm.h"
 #include "blas/product.h"
-#include <strata/blas.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,11 +222,11 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
     return STRATA_OK;
 }
 
-static strata_status full(strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
-                          const strata_tensor *B, const strata_scalar *beta, const strata_tensor *C,
-                          const strata_gemm_options *o, const strata_choice *choice, strata_plan **plan)
+static strata_status full(strata_handle *h, const char *who, const strata_scalar *alpha,
+                          const strata_tensor *A, const strata_tensor *B, const strata_scalar *beta,
+                          const strata_tensor *C, const strata_gemm_options *o, const strata_choice *choice,
+                          strata_plan **plan)
 {
-    const char *who = plan ? "strata_gemm_plan" : WHO;
     uint64_t t0 = st_trace_begin();
     strata_status s;
     if (!o) o = &no_options;
@@ -257,6 +257,15 @@ static strata_status full(strata_handle *h, const strata_scalar *alpha, const st
     return s;
 }
 
+bool st_gemm_types_fit(const strata_handle *h, int a, int b, int c) { return types_fit(h, a, b, c); }
+
+strata_status st_gemm_make(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
+                           const strata_tensor *C, const strata_gemm_options *o, strata_plan **plan)
+{
+    const strata_scalar one = STRATA_ONE, zero = STRATA_ZERO;
+    return full(h, who, &one, A, B, &zero, C, o, NULL, plan);
+}
+
 static strata_tensor plain_matrix(const void *data, int32_t type, int64_t rows, int64_t cols, int64_t row,
                                   int64_t col)
 {
@@ -272,7 +281,7 @@ static ST_NOINLINE strata_status plain_whole(strata_handle *h, const strata_gemm
     const strata_tensor A = plain_matrix(p->a, p->type, p->m, p->k, p->a_row, p->a_col),
                         B = plain_matrix(p->b, p->type, p->k, p->n, p->b_row, p->b_col),
                         C = plain_matrix(p->c, p->type, p->m, p->n, p->c_row, p->c_col);
-    return full(h, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
+    return full(h, WHO, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
 }
 
 static ST_NOINLINE strata_status no_product(strata_handle *h)
@@ -298,7 +307,7 @@ strata_status strata_gemm_run(strata_handle *h, const strata_scalar *alpha, cons
     if (ST_LIKELY(alpha && A && B && beta && C)) {
         if (strata_gemm_as_plain(alpha, A, B, beta, C, o, &p)) return strata_gemm_run_plain(h, &p);
         strata_status s = st_handle_check(h, WHO);
-        return s ? s : full(h, alpha, A, B, beta, C, o, NULL, NULL);
+        return s ? s : full(h, WHO, alpha, A, B, beta, C, o, NULL, NULL);
     }
     strata_status s = st_handle_check(h, WHO);
     if (s) return s;
@@ -330,5 +339,5 @@ strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_ten
     if (!A.data) A.data = &nowhere;
     if (!B.data) B.data = &nowhere;
     if (!C.data) C.data = &nowhere;
-    return full(h, &alpha, &A, &B, &beta, &C, o, choice, plan);
+    return full(h, "strata_gemm_plan", &alpha, &A, &B, &beta, &C, o, choice, plan);
 }

@@ -336,8 +336,9 @@ void st_pw_program_init(void)
 
 /* ---- the call ---- */
 /* Plans of a GPU depend on how operands are aligned (only in how they read), those of the CPU on the threads there are. */
-static int64_t alignment_of(const strata_operand *operands, int n)
+int64_t st_pw_program_second(const strata_handle *h, const strata_operand *operands, int n)
 {
+    if (!h->gpu) return st_threads(h);
     uintptr_t bits = 16;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < operands[i].tensor.rank; d++)
@@ -431,7 +432,7 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
         data[n] = t->data;
     }
     const size_t bytes =
-        st_pw_program_key(key, operands, n, axes, h->gpu ? alignment_of(operands, n) : st_threads(h));
+        st_pw_program_key(key, operands, n, axes, st_pw_program_second(h, operands, n));
     const st_problem pr = {ST_OP_POINTWISE, who, key, bytes, program};
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);

@@ -47,6 +47,8 @@ typedef struct st_pw_shape {
 strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, const char *text,
                                st_pw_shape *s);
 
+/* The key's second word for operands at these addresses. */
+int64_t st_pw_program_second(const strata_handle *h, const strata_operand *operands, int n);
 /* Fills the key for n operands, `second` being its second word; returns its length in bytes. */
 size_t st_pw_program_key(int64_t *key, const strata_operand *operands, int n, uint32_t axes, int64_t second);
 

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fused_plan.c - plans of programs with products, as steps.
+ *
+ *   fused_epilogue  the program only maps elements: loaders, then all products but the last, into the workspace; the last product has the
+ *                   whole program as its epilogue and reads the others there. With one product and no loader nothing is stored in between.
+ *   fused_steps     anything else (reductions, outputs of other types or shapes): every product into the workspace, then the program as a
+ *                   pointwise one. Where that would exceed the workspace limit and the lines of the first dim do not depend on each other, it
+ *                   runs on some lines after others.
+ *
+ * Products in the workspace are f32 (f64 in programs of f64, i32 for integers). A loader's values have the type of the other factor where that is a
+ * float, else f32. */
+#include "blas/fused_problem.h"
+#include "runtime/gpu.h"
+#include "tile/tile.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = ST_FUSED_TEMPS + 1, EPILOGUE = 1, AS_STEPS = 2 };
+
+typedef struct fused_step {
+    strata_plan *plan;
+    int n, at[ST_FUSED_ALL]; /* data[i] is operand at[i]; from `operands` on: temporaries */
+} fused_step;
+
+typedef struct fused_plan {
+    strata_plan base;
+    st_fused_use use;
+    int temps, steps;
+    fused_step step[2][STEPS]; /* for a whole chunk, and for what is left */
+    size_t temp_at[ST_FUSED_TEMPS], inner_at, inner;
+    int64_t chunks, tail;          /* tail: 1 where the last chunk is shorter */
+    int64_t advance[ST_EXPR_VARS]; /* bytes from chunk to chunk */
+} fused_plan;
+
+/* ---- which form ------------------------------------------------------------------------------------------------------------------ */
+
+/* The output that an epilogue stores as C: `out`, else the first that the program writes and that has the product's dims. -1 with the reason. */
+static int epilogue_output(const st_fused *f, char *why, size_t n)
+{
+    const int main = f->t.products - 1;
+    const strata_tensor *P = &f->op[st_fused_product_at(f, main)].tensor;
+    const st_expr_var *var;
+    const int nv = st_expr_vars(f->x, &var);
+    int out = -1, others = 0;
+    if (st_expr_reductions(f->x)) {
+        snprintf(why, n, "the program reduces, and an epilogue only maps elements");
+        return -1;
+    }
+    for (int v = 0; v < nv; v++)
+        for (int i = 0; i < f->n; i++)
+            if (var[v].output && !strcmp(var[v].name, f->name[i]) && (out < 0 || !strcmp(f->name[i], "out")))
+                out = i;
+    for (int i = 0; i < f->n + f->t.products; i++) {
+        const strata_tensor *t = &f->op[i].tensor;
+        const bool output = i < f->n && f->outputs >> i & 1, product = i >= f->n;
+        others += i != out && i != st_fused_product_at(f, main) && (product || f->t.outside >> i & 1);
+        if (!output && !product) continue;
+        bool same = t->rank == P->rank;
+        for (int d = 0; same && d < t->rank; d++) same = t->dim[d] == P->dim[d];
+        if (!same) {
+            snprintf(why, n, "%s does not have the dims of the last product", f->name[i]);
+            return -1;
+        }
+    }
+    const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[main])].tensor,
+                        *W = &f->op[st_fused_factor_at(f, f->t.w[main])].tensor;
+    if (!st_gemm_types_fit(f->h, X->type, W->type, f->op[out].tensor.type)) {
+        snprintf(why, n, "products of %s do not store %s", strata_type_name((strata_type)X->type),
+                 strata_type_name((strata_type)f->op[out].tensor.type));
+        return -1;
+    }
+    if (f->t.outside >> out & 1 && var[st_expr_find(f->x, f->name[out])].input) {
+        snprintf(why, n, "the program reads %s before it writes it", f->name[out]);
+        return -1;
+    }
+    if (others > ST_EPI_OPERANDS) {
+        snprintf(why, n, "more than %d operands beside the product", ST_EPI_OPERANDS);
+        return -1;
+    }
+    return out;
+}
+
+static size_t tensor_bytes(const strata_tensor *t)
+{
+    return ((size_t)strata_count(*t) * strata_type_bits((strata_type)t->type) / 8 + 255) / 256 * 256;
+}
+
+/* May the program run on some lines of the first dim after others? Then bit i of *sliced says that operand i (or product) has these lines. */
+static bool lines_apart(const st_fused *f, uint64_t *sliced)
+{
+    const uint32_t axes = !st_expr_reductions(f->x) ? 0 : f->axes ? f->axes : 1u << (f->rank - 1);
+    *sliced = 0;
+    if (f->rank < 2 || axes & 1 || f->first < 2 || st_fused_uses(f->t.program, "index") || f->t.loaders)
+        return false;
+    const st_expr_var *var;
+    const int nv = st_expr_vars(f->x, &var);
+    uint32_t as_factor = 0, as_operand = 0, seen_factor = 0, seen_operand = 0;
+    for (int i = 0; i < f->n; i++) {
+        if (!((f->t.outside | f->outputs) >> i & 1)) continue;
+        const strata_tensor *t = &f->op[i].tensor;
+        const int v = st_expr_find(f->x, f->name[i]);
+        const st_index index = v >= 0 && v < nv ? var[v].index : ST_INDEX_NONE;
+        const bool has = index == ST_INDEX_M
+                             ? f->rank == 2
+                             : index == ST_INDEX_NONE && t->rank == f->rank && t->dim[0] == f->first;
+        seen_operand |= 1u << i;
+        as_operand |= (uint32_t)has << i;
+    }
+    for (int p = 0; p < f->t.products; p++) {
+        const strata_tensor *t = &f->op[st_fused_product_at(f, p)].tensor;
+        if (t->rank != f->rank || t->dim[0] != f->first) return false;
+        *sliced |= 1ull << st_fused_product_at(f, p);
+        const int k[2] = {f->t.x[p], f->t.w[p]};
+        for (int j = 0; j < 2; j++) {
+            const strata_tensor *q = &f->op[k[j]].tensor;
+            const bool has = f->rank == 2 ? j == 0 : q->rank == f->rank && q->dim[0] == f->first;
+            if (seen_factor >> k[j] & 1 && (as_factor >> k[j] & 1) != (uint32_t)has) return false;
+            seen_factor |= 1u << k[j];
+            as_factor |= (uint32_t)has << k[j];
+        }
+    }
+    if ((as_factor ^ as_operand) & seen_factor & seen_operand) return false;
+    *sliced |= as_factor | as_operand;
+    return true;
+}
+
+static size_t temps_bytes(const st_fused *f, int without)
+{
+    size_t n = 0;
+    for (int i = 0; i < f->temps; i++)
+        if (i != without) n += tensor_bytes(&f->op[f->n + i].tensor);
+    return n;
+}
+
+/* Lines of a chunk: all of them, or what keeps the products in half of the limit. */
+static int64_t chunk_lines(const st_fused *f, size_t limit)
+{
+    uint64_t sliced;
+    const size_t all = temps_bytes(f, -1);
+    if (all <= limit || !lines_apart(f, &sliced)) return f->first;
+    const size_t line = all / (size_t)f->first + 1;
+    const int64_t lines = (int64_t)(limit / 2 / line);
+    return lines > 64 ? lines / 64 * 64 : lines > 0 ? lines : 1;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+
+static int add_step(fused_step *s, int *steps, strata_plan *plan)
+{
+    s[*steps].plan = plan;
+    s[*steps].n = 0;
+    return (*steps)++;
+}
+
+static strata_status product_step(const st_fused *f, int i, fused_step *s, int *steps)
+{
+    strata_plan *plan;
+    const int at[3] = {st_fused_factor_at(f, f->t.x[i]), st_fused_factor_at(f, f->t.w[i]),
+                       st_fused_product_at(f, i)};
+    strata_status st = st_gemm_make(f->h, f->who, &f->op[at[0]].tensor, &f->op[at[1]].tensor,
+                                    &f->op[at[2]].tensor, NULL, &plan);
+    if (st) return st;
+    fused_step *x = &s[add_step(s, steps, plan)];
+    for (x->n = 0; x->n < 3; x->n++) x->at[x->n] = at[x->n];
+    return STRATA_OK;
+}
+
+/* The program `text` over those of the tensors that it names. */
+static strata_status program_step(const st_fused *f, const char *text, const strata_operand *op,
+                                  uint32_t axes, fused_step *s, int *steps)
+{
+    strata_operand used[ST_FUSED_ALL + 1];
+    int64_t key[ST_KEY_WORDS];
+    int at[ST_FUSED_ALL], n = 0;
+    for (int i = 0; i < f->n + f->temps; i++)
+        if (st_fused_uses(text, op[i].name)) {
+            used[n] = op[i];
+            at[n++] = i;
+        }
+    st_pw_init();
+    const size_t bytes = st_pw_program_key(key, used, n, axes, f->h->gpu ? f->second : st_threads(f->h));
+    const st_problem pr = {ST_OP_POINTWISE, f->who, key, bytes, text};
+    strata_plan *plan;
+    strata_status st = st_plan_make(f->h, &pr, NULL, &plan);
+    if (st) return st;
+    fused_step *x = &s[add_step(s, steps, plan)];
+    memcpy(x->at, at, (size_t)n * sizeof *at);
+    x->n = n;
+    return STRATA_OK;
+}
+
+/* With groups of g along k that dim is two: k / g and g. */
+static strata_tensor split_k(const strata_tensor *t, bool right, int64_t g, bool grouped)
+{
+    strata_tensor r = *t;
+    const int k = t->rank - (right ? 2 : 1);
+    if (t->rank < 2) return r;
+    for (int d = t->rank - 1; d >= k; d--) {
+        r.dim[d + 1] = t->dim[d];
+        r.stride[d + 1] = t->stride[d];
+    }
+    r.rank++;
+    const bool one = t->dim[k] == 1;
+    r.dim[k] = grouped || one ? t->dim[k] : t->dim[k] / g;
+    r.stride[k] = grouped || one ? t->stride[k] : t->stride[k] * g;
+    r.dim[k + 1] = grouped || one ? 1 : g;
+    r.stride[k + 1] = grouped || one ? 0 : t->stride[k];
+    return r;
+}
+
+static strata_status loader_step(const st_fused *f, int i, fused_step *s, int *steps)
+{
+    const st_fused_loader *l = &f->t.loader[i];
+    if (!l->group) return program_step(f, l->text, f->op, 0, s, steps);
+    strata_operand op[ST_FUSED_ALL + 1];
+    memcpy(op, f->op, sizeof op);
+    for (int o = 0; o < f->n + f->temps; o++) {
+        if (o < f->n ? !(l->used >> o & 1) : o != st_fused_loader_at(f, i)) continue;
+        if (o < f->n &&
+            l->along_k >> o & 1) /* one number for each k is a matrix of one column (or row) here */
+            return st_fail(
+                f->e, STRATA_ERROR_UNSUPPORTED,
+                "%s: the factor \"%s\" indexes %s by k and others by k/%lld; give %s as a matrix with one %s",
+                f->who, l->text + 6, f->name[o], (long long)l->group, f->name[o],
+                l->right ? "column" : "row");
+        op[o].tensor = split_k(&f->op[o].tensor, l->right, l->group, o < f->n && l->grouped >> o & 1);
+    }
+    return program_step(f, l->text, op, 0, s, steps);
+}
+
+static strata_status epilogue_step(const st_fused *f, int out, fused_step *s, int *steps)
+{
+    const int main = f->t.products - 1, ix = st_fused_factor_at(f, f->t.x[main]),
+              iw = st_fused_factor_at(f, f->t.w[main]);
+    char *text = st_fused_rewrite(&f->t, f->op, f->n, main, f->name[out]);
+    if (!text) return st_fail(f->e, STRATA_ERROR_MEMORY, "%s: no memory for a program", f->who);
+    strata_operand rest[ST_EPI_OPERANDS + 1];
+    int at[3 + ST_EPI_OPERANDS] = {ix, iw, out}, k = 0;
+    for (int i = 0; i < f->n + f->t.products; i++)
+        if (i != out && st_fused_uses(text, f->name[i])) {
+            at[3 + k] = i;
+            rest[k++] = f->op[i];
+        }
+    rest[k].name = NULL;
+    const bool plain = k == 0 && !strcmp(text, "out = acc");
+    const strata_gemm_options with = {.epilogue = text, .operands = rest};
+    strata_plan *plan;
+    strata_status st = st_gemm_make(f->h, f->who, &f->op[ix].tensor, &f->op[iw].tensor, &f->op[out].tensor,
+                                    plain ? NULL : &with, &plan);
+    free(text);
+    if (st) return st;
+    fused_step *x = &s[add_step(s, steps, plan)];
+    memcpy(x->at, at, sizeof(int) * (size_t)(3 + k));
+    x->n = 3 + k;
+    return STRATA_OK;
+}
+
+static strata_status make_steps(const st_fused *f, int form, int out, fused_step *s, int *steps)
+{
+    strata_status st = STRATA_OK;
+    *steps = 0;
+    for (int i = 0; i < f->t.loaders && !st; i++) st = loader_step(f, i, s, steps);
+    for (int i = 0; i < f->t.products - (form == EPILOGUE) && !st; i++) st = product_step(f, i, s, steps);
+    if (st) return st;
+    if (form == EPILOGUE) return epilogue_step(f, out, s, steps);
+    char *text = st_fused_rewrite(&f->t, f->op, f->n, -1, NULL);
+    if (!text) return st_fail(f->e, STRATA_ERROR_MEMORY, "%s: no memory for a program", f->who);
+    st = program_step(f, text, f->op, f->axes, s, steps);
+    free(text);
+    return st;
+}
+
+/* ---- the provider ---------------------------------------------------------------------------------------------------------- */
+
+static void destroy(strata_plan *plan)
+{
+    fused_plan *p = (fused_plan *)plan;
+    for (int v = 0; v < 2; v++)
+        for (int i = 0; i < STEPS; i++) strata_plan_destroy(p->step[v][i].plan);
+}
+
+static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
+{
+    const fused_plan *p = (const fused_plan *)plan;
+    void *at[ST_FUSED_ALL], *d[ST_FUSED_ALL];
+    char *w = NULL;
+    if (plan->workspace && !(w = st_plan_workspace(h, plan, r))) return h->err.status;
+    for (int i = 0; i < p->temps; i++) at[plan->operands + i] = w + p->temp_at[i];
+    const strata_run inner = {.workspace = p->inner ? w + p->inner_at : NULL, .workspace_bytes = p->inner};
+    for (int64_t c = 0; c < p->chunks; c++) {
+        const fused_step *step = p->step[p->tail && c == p->chunks - 1];
+        for (int i = 0; i < plan->operands; i++) at[i] = (char *)data[i] + c * p->advance[i];
+        for (int i = 0; i < p->steps; i++) {
+            for (int k = 0; k < step[i].n; k++) d[k] = at[step[i].at[k]];
+            const strata_status s =
+                step[i].plan->run(h, step[i].plan, d, step[i].plan->workspace ? &inner : NULL);
+            if (s) return s;
+        }
+    }
+    return STRATA_OK;
+}
+
+static void describe_operands(const st_fused *f, fused_plan *p)
+{
+    st_extent *e = calloc((size_t)f->n, sizeof *e);
+    p->base.extent = e;
+    p->base.operands = f->n;
+    for (int i = 0; i < f->n && e; i++) {
+        const strata_tensor *t = &f->op[i].tensor;
+        const char *lo, *hi;
+        st_tensor_span(t, &lo, &hi);
+        e[i] = (st_extent){.read = true, .written = f->outputs >> i & 1};
+        if (!lo) continue;
+        e[i].lo = lo - (const char *)t->data;
+        e[i].hi = hi - (const char *)t->data;
+        p->base.bytes += (double)strata_count(*t) * (double)strata_type_bits((strata_type)t->type) / 8;
+    }
+    for (int i = 0; i < f->t.products; i++) {
+        const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[i])].tensor;
+        p->base.flops +=
+            2.0 * (double)strata_count(f->op[st_fused_product_at(f, i)].tensor) * (double)X->dim[X->rank - 1];
+    }
+    snprintf(p->base.title, sizeof p->base.title, "fused \"%.150s\", %d product%s", f->t.program,
+             f->t.products, f->t.products > 1 ? "s" : "");
+}
+
+static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                           strata_plan **plan)
+{
+    st_fused f;
+    const int form = (int)c->arg[0], out = (int)c->arg[1];
+    const int64_t lines = c->arg[2];
+    *plan = NULL;
+    strata_status s = st_fused_take(&f, h, problem);
+    if (s) return s;
+    fused_plan *p = st_plan_new(sizeof *p);
+    if (!p) {
+        st_fused_free(&f);
+        return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", problem->who);
+    }
+    p->base.destroy = destroy;
+    p->base.run = run;
+    p->temps = f.temps;
+    p->use = (st_fused_use){f.outputs, f.factors, -1, -1, -1};
+    if (form == EPILOGUE) {
+        const int main = f.t.products - 1;
+        p->use = (st_fused_use){f.outputs, f.factors, f.t.x[main] < f.n ? f.t.x[main] : -1,
+                                f.t.w[main] < f.n ? f.t.w[main] : -1, out};
+    }
+    describe_operands(&f, p);
+    p->chunks = lines > 0 ? st_ceil_div(f.first, lines) : 1;
+    p->tail = p->chunks > 1 && f.first % lines != 0;
+    uint64_t sliced = 0;
+    if (p->chunks > 1) lines_apart(&f, &sliced);
+    for (int i = 0; i < f.n; i++)
+        if (sliced >> i & 1)
+            p->advance[i] = lines * f.op[i].tensor.stride[0] *
+                            (int64_t)strata_type_bits((strata_type)f.op[i].tensor.type) / 8;
+    for (int v = 0; v <= (int)p->tail && !s; v++) {
+        st_fused g = f;
+        for (int i = 0; i < f.n + f.temps; i++) g.op[i].name = g.name[i];
+        for (int i = 0; i < f.n + f.temps && p->chunks > 1; i++)
+            if (sliced >> i & 1) g.op[i].tensor.dim[0] = v ? f.first % lines : lines;
+        if (v == 0) {
+            size_t at = 0;
+            for (int i = 0; i < f.temps; i++) {
+                p->temp_at[i] = at;
+                if (form == EPILOGUE && i == f.t.products - 1) continue; /* never stored */
+                at += tensor_bytes(&g.op[f.n + i].tensor);
+            }
+            p->inner_at = at;
+        }
+        const size_t limit = h->workspace_limit; /* the steps' own share of it */
+        h->workspace_limit = limit > p->inner_at ? limit - p->inner_at : 0;
+        s = make_steps(&g, form, out, p->step[v], &p->steps);
+        h->workspace_limit = limit;
+        for (int i = 0; i < STEPS; i++)
+            if (p->step[v][i].plan && p->step[v][i].plan->workspace > p->inner)
+                p->inner = p->step[v][i].plan->workspace;
+    }
+    p->base.workspace = p->inner_at + p->inner;
+    st_fused_free(&f);
+    if (s) {
+        strata_plan_destroy(&p->base);
+        return s;
+    }
+    *plan = &p->base;
+    return STRATA_OK;
+}
+
+static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *x, int max)
+{
+    st_fused f;
+    if (max < 2) return 0;
+    memset(x, 0, 2 * sizeof *x);
+    if (st_fused_take(&f, h, problem)) { /* build finds the same words */
+        snprintf(x->kernel, sizeof x->kernel, "fused_steps");
+        x->us = 0;
+        x->arg[0] = AS_STEPS;
+        return 1;
+    }
+    snprintf(x[0].kernel, sizeof x[0].kernel, "fused_epilogue");
+    const int out = epilogue_output(&f, x[0].why, sizeof x[0].why);
+    x[0].us = out < 0 ? -1 : 1;
+    x[0].order = "each product's own";
+    x[0].arg[0] = EPILOGUE;
+    x[0].arg[1] = out;
+    x[0].workspace = temps_bytes(&f, f.t.products - 1);
+    snprintf(x[1].kernel, sizeof x[1].kernel, "fused_steps");
+    x[1].us = 2;
+    x[1].order = "each product's own, then the program's";
+    x[1].arg[0] = AS_STEPS;
+    x[1].arg[1] = -1;
+    x[1].arg[2] = chunk_lines(&f, h->workspace_limit);
+    const size_t all = temps_bytes(&f, -1);
+    x[1].workspace =
+        x[1].arg[2] == f.first || f.first == 0 ? all : all / (size_t)f.first * (size_t)x[1].arg[2];
+    st_fused_free(&f);
+    return 2;
+}
+
+st_fused_use st_fused_plan_use(const strata_plan *p) { return ((const fused_plan *)p)->use; }
+
+void st_fused_describe(strata_plan *plan)
+{
+    const fused_plan *p = (const fused_plan *)plan;
+    size_t n = plan->text ? strlen(plan->text) : 0;
+    for (int i = 0; i < p->steps; i++) {
+        const char *d = strata_plan_describe(p->step[0][i].plan), *end = strchr(d, '\n');
+        const char *next =
+            end ? strchr(end + 1, '\n') : NULL; /* the first two lines: what, and with which kernel */
+        const size_t len = next ? (size_t)(next - d) : strlen(d);
+        char *text = realloc(plan->text, n + len + 32);
+        if (!text) return;
+        plan->text = text;
+        n += (size_t)snprintf(text + n, len + 32, "\n  step %d     %.*s", i + 1, (int)len, d);
+    }
+}
+
+static const st_provider cpu_provider = {"fused", ST_OP_FUSED, enumerate, build, ST_ON_CPU},
+                         cuda_provider = {"fused", ST_OP_FUSED, enumerate, build, ST_ON_CUDA};
+
+static void register_all(void)
+{
+    st_plan_register(&cpu_provider);
+    st_plan_register(&cuda_provider);
+}
+void st_fused_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_all);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fused_problem.c - takes a program with products apart: names, factors, and the dims and types of loaders and products. */
+#include "blas/fused_problem.h"
+#include <stdio.h>
+#include <string.h>
+
+static char nowhere[64];
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------------------ */
+
+static bool small_float(int t) { return t == STRATA_F16 || t == STRATA_BF16; }
+static bool is_byte(int t) { return t == STRATA_I8 || t == STRATA_U8; }
+
+/* A packed tensor; `turned`: the last dim but one is the contiguous one. */
+static strata_tensor packed(int type, int rank, const int64_t *dim, bool turned)
+{
+    strata_tensor t = strata_array(nowhere, (strata_type)type, rank, dim, NULL);
+    if (!turned || rank < 2 || t.error) return t;
+    int64_t d[STRATA_MAX_RANK];
+    memcpy(d, dim, sizeof(int64_t) * (size_t)rank);
+    d[rank - 1] = dim[rank - 2];
+    d[rank - 2] = dim[rank - 1];
+    return strata_transpose(strata_array(nowhere, (strata_type)type, rank, d, NULL));
+}
+
+/* The dims of a loader's value: what its operands of rank 2 and more broadcast to. */
+static strata_status loader_shape(st_fused *f, int i, int other_type)
+{
+    const st_fused_loader *l = &f->t.loader[i];
+    int64_t dim[STRATA_MAX_RANK];
+    int rank = 0;
+    bool turned = false;
+    for (int o = 0; o < f->n; o++) {
+        const strata_tensor *t = &f->op[o].tensor;
+        if (!(l->used >> o & 1) || t->rank < 2) continue;
+        for (int d = 1; d <= t->rank; d++) {
+            int64_t len = t->dim[t->rank - d];
+            if (l->grouped >> o & 1 && d == (l->right ? 2 : 1)) len *= l->group;
+            int64_t *to = &dim[STRATA_MAX_RANK - d];
+            if (d > rank) {
+                *to = len;
+            } else if (*to == 1) {
+                *to = len;
+            } else if (len != 1 && len != *to) {
+                return st_fail(
+                    f->e, STRATA_ERROR_SHAPE,
+                    "%s: in the factor \"%s\" %s is %s, which does not fit the other operands (dim "
+                    "%d of the factor is %lld)",
+                    f->who, l->text + 6, f->op[o].name, ST_DIMS(*t), t->rank - d, (long long)*to);
+            }
+        }
+        if (t->rank > rank) {
+            rank = t->rank;
+            const int64_t a = t->stride[t->rank - 2], b = t->stride[t->rank - 1];
+            turned = (a < 0 ? -a : a) < (b < 0 ? -b : b);
+        }
+    }
+    if (!rank)
+        return st_fail(f->e, STRATA_ERROR_SHAPE,
+                       "%s: the factor \"%s\" has no operand of rank 2 or more, so it is no matrix", f->who,
+                       l->text + 6);
+    const int64_t k = l->right ? dim[STRATA_MAX_RANK - 2] : dim[STRATA_MAX_RANK - 1];
+    if (l->group && k % l->group)
+        return st_fail(f->e, STRATA_ERROR_SHAPE,
+                       "%s: in the factor \"%s\" k is %lld, which is no multiple of the group size %lld",
+                       f->who, l->text + 6, (long long)k, (long long)l->group);
+    const int type = f->f64 ? STRATA_F64 : small_float(other_type) ? other_type : STRATA_F32;
+    f->op[st_fused_loader_at(f, i)].tensor = packed(type, rank, dim + STRATA_MAX_RANK - rank, turned);
+    return STRATA_OK;
+}
+
+static strata_status product_shape(st_fused *f, int i)
+{
+    const int ix = st_fused_factor_at(f, f->t.x[i]), iw = st_fused_factor_at(f, f->t.w[i]);
+    const strata_tensor *X = &f->op[ix].tensor, *W = &f->op[iw].tensor;
+    const char *nx = f->op[ix].name, *nw = f->op[iw].name;
+    int64_t dim[STRATA_MAX_RANK];
+    const int rank = X->rank > W->rank ? X->rank : W->rank;
+    if (X->rank < 2 || W->rank < 2 || X->dim[X->rank - 1] != W->dim[W->rank - 2])
+        return st_fail(
+            f->e, STRATA_ERROR_SHAPE,
+            "%s: %s is %s and %s is %s: in %s @ %s the columns of the first and the rows of the second "
+            "must agree, and both must have rank 2 or more",
+            f->who, nx, ST_DIMS(*X), nw, ST_DIMS(*W), nx, nw);
+    dim[rank - 2] = X->dim[X->rank - 2];
+    dim[rank - 1] = W->dim[W->rank - 1];
+    for (int d = 3; d <= rank; d++) {
+        const int64_t a = d <= X->rank ? X->dim[X->rank - d] : 1, b = d <= W->rank ? W->dim[W->rank - d] : 1;
+        if (a != b && a != 1 && b != 1)
+            return st_fail(f->e, STRATA_ERROR_SHAPE,
+                           "%s: %s is %s and %s is %s: their batch dims do not broadcast", f->who, nx,
+                           ST_DIMS(*X), nw, ST_DIMS(*W));
+        dim[rank - d] = a == 1 ? b : a;
+    }
+    const int type = X->type == STRATA_F64                  ? STRATA_F64
+                     : is_byte(X->type) && is_byte(W->type) ? STRATA_I32
+                                                            : STRATA_F32;
+    if (!st_gemm_types_fit(f->h, X->type, W->type, type))
+        return st_fail(
+            f->e, STRATA_ERROR_TYPE,
+            "%s: %s is %s and %s is %s; products take f32 x f32, f64 x f64, f16 x f16, bf16 x bf16, 8-bit "
+            "floats and 8-bit integers where the device has them",
+            f->who, nx, strata_type_name((strata_type)X->type), nw, strata_type_name((strata_type)W->type));
+    f->op[st_fused_product_at(f, i)].tensor = packed(type, rank, dim, false);
+    return STRATA_OK;
+}
+
+/* The space of the program: the broadcast of what it names. Whether it broadcasts at all the pointwise engine says, with better words. */
+static void program_space(st_fused *f)
+{
+    const st_expr_var *var;
+    const int nv = st_expr_vars(f->x, &var);
+    f->rank = 0;
+    f->first = 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < f->n + f->t.products; i++) {
+            const strata_tensor *t = &f->op[i].tensor;
+            if (i < f->n && !(f->t.outside >> i & 1)) continue;
+            const int v = st_expr_find(f->x, f->op[i].name);
+            if (i < f->n && v >= 0 && v < nv && var[v].index != ST_INDEX_NONE) continue;
+            if (pass == 0 && t->rank > f->rank) f->rank = t->rank;
+            if (pass == 1 && t->rank == f->rank && f->rank > 0 && t->dim[0] > f->first) f->first = t->dim[0];
+        }
+}
+
+static void take_key(st_fused *f, const st_problem *p)
+{
+    const int64_t *key = p->data, *k = key + ST_KEY_HEAD;
+    f->second = key[1];
+    f->axes = (uint32_t)key[2];
+    f->n = (int)key[3];
+    for (int o = 0; o < f->n; o++) {
+        strata_tensor t = {.data = nowhere, .type = (int32_t)(k[0] & 0xff), .rank = (int32_t)(k[0] >> 8)};
+        memcpy(f->name[o], k + 1, ST_EXPR_NAME);
+        k += 1 + ST_KEY_NAME;
+        memcpy(t.dim, k, (size_t)t.rank * sizeof *k), k += t.rank;
+        memcpy(t.stride, k, (size_t)t.rank * sizeof *k), k += t.rank;
+        f->op[o] = (strata_operand){f->name[o], t};
+        f->f64 |= t.type == STRATA_F64;
+    }
+}
+
+static strata_status parse(st_fused *f)
+{
+    const char *names[ST_FUSED_ALL + 1] = {NULL};
+    int n = 0;
+    for (; n < f->n; n++) names[n] = f->name[n];
+    for (int i = 0; i < f->t.loaders; i++) names[n + i] = f->name[st_fused_loader_at(f, i)];
+    strata_status s = st_expr_parse(f->e, f->who, f->t.program, names, f->f64, &f->x);
+    if (s) return s;
+    const st_expr_var *var;
+    const int nv = st_expr_vars(f->x, &var);
+    for (int v = 0; v < nv; v++)
+        for (int i = 0; i < f->n; i++)
+            if (var[v].output && !strcmp(var[v].name, f->name[i])) f->outputs |= 1u << i;
+    for (int i = 0; i < f->t.products; i++) {
+        if (f->t.x[i] < f->n) f->factors |= 1u << f->t.x[i];
+        if (f->t.w[i] < f->n) f->factors |= 1u << f->t.w[i];
+    }
+    for (int i = 0; i < f->t.loaders; i++) f->factors |= f->t.loader[i].used;
+    for (int i = 0; i < f->n; i++) {
+        const bool used = (f->factors | f->t.outside | f->outputs) >> i & 1;
+        if (!used)
+            return st_fail(f->e, STRATA_ERROR_ARGUMENT, "%s: operand %s does not occur in the program",
+                           f->who, f->name[i]);
+        if (f->outputs >> i & 1 && f->factors >> i & 1)
+            return st_fail(
+                f->e, STRATA_ERROR_ALIAS,
+                "%s: the program writes %s, a factor of a product; a product cannot replace its own "
+                "factor: store it to another operand",
+                f->who, f->name[i]);
+    }
+    if (!f->outputs)
+        return st_fail(f->e, STRATA_ERROR_ARGUMENT, "%s: the program \"%s\" writes no operand", f->who,
+                       f->t.program);
+    return STRATA_OK;
+}
+
+void st_fused_free(st_fused *f)
+{
+    st_expr_free(f->x);
+    st_fused_text_free(&f->t);
+    f->x = NULL;
+}
+
+strata_status st_fused_take(st_fused *f, strata_handle *h, const st_problem *p)
+{
+    memset(f, 0, sizeof *f);
+    f->h = h;
+    f->e = &h->err;
+    f->who = p->who;
+    take_key(f, p);
+    strata_status s = st_fused_split(f->e, f->who, p->text, f->op, f->n, &f->t);
+    if (s) return s;
+    f->temps = f->t.products + f->t.loaders;
+    if (f->n + f->temps > ST_EXPR_VARS) {
+        st_fused_text_free(&f->t);
+        return st_fail(f->e, STRATA_ERROR_UNSUPPORTED,
+                       "%s: more than %d operands, products and factors together", f->who, ST_EXPR_VARS);
+    }
+    for (int i = 0; i < f->temps; i++) {
+        const bool product = i < f->t.products;
+        snprintf(f->name[f->n + i], ST_EXPR_NAME, product ? "_p%d" : "_f%d", product ? i : i - f->t.products);
+        f->op[f->n + i].name = f->name[f->n + i];
+    }
+    if ((s = parse(f))) goto failed;
+    for (int i = 0; i < f->t.loaders; i++) {
+        int other = STRATA_NONE; /* of the first product that has the loader */
+        for (int k = 0; k < f->t.products && !other; k++) {
+            const int o = f->t.x[k] == f->n + i ? f->t.w[k] : f->t.w[k] == f->n + i ? f->t.x[k] : -1;
+            if (o >= 0 && o < f->n) other = f->op[o].tensor.type;
+        }
+        if ((s = loader_shape(f, i, other))) goto failed;
+    }
+    for (int i = 0; i < f->t.products; i++)
+        if ((s = product_shape(f, i))) goto failed;
+    program_space(f);
+    return STRATA_OK;
+failed:
+    st_fused_free(f);
+    return s;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fused_problem.h - a program with products taken apart: its text, its operands, and the shapes of what lies between its steps. */
+#ifndef ST_BLAS_FUSED_PROBLEM_H
+#define ST_BLAS_FUSED_PROBLEM_H
+#include "blas/fused.h"
+#include "blas/gemm.h"
+
+enum { ST_FUSED_TEMPS = ST_FUSED_PRODUCTS + ST_FUSED_LOADERS, ST_FUSED_ALL = ST_EXPR_VARS + ST_FUSED_TEMPS };
+
+/* A problem taken apart. */
+typedef struct st_fused {
+    strata_handle *h;
+    const char *who;
+    st_err *e;
+    int64_t second;
+    uint32_t axes;
+    int n;
+    strata_operand op[ST_FUSED_ALL + 1]; /* operands, products (_p0..), loaders (_f0..) */
+    char name[ST_FUSED_ALL][ST_EXPR_NAME];
+    st_expr *x;
+    st_fused_text t;
+    uint32_t outputs, factors;
+    bool f64;
+    int rank; /* of the program's space, and its first dim */
+    int64_t first;
+    int temps; /* products and loaders */
+} st_fused;
+
+ST_INLINE int st_fused_product_at(const st_fused *f, int i) { return f->n + i; }
+ST_INLINE int st_fused_loader_at(const st_fused *f, int i) { return f->n + f->t.products + i; }
+/* operand number of a factor as st_fused_text counts */
+ST_INLINE int st_fused_factor_at(const st_fused *f, int k)
+{
+    return k < f->n ? k : st_fused_loader_at(f, k - f->n);
+}
+
+/* From the problem of a plan; st_fused_free when it succeeded. */
+strata_status st_fused_take(st_fused *f, strata_handle *h, const st_problem *p);
+void st_fused_free(st_fused *f);
+#endif
