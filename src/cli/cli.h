@@ -22,6 +22,7 @@ extern const int cli_verb_count;
 int verb_info(int argc, char **argv);
 int verb_kernels(int argc, char **argv);
 int verb_plan(int argc, char **argv);
+int verb_tune(int argc, char **argv);
 int verb_bench(int argc, char **argv);
 int verb_selftest(int argc, char **argv);
 int cli_selftest_gpu(const char *device);       /* selftest --only gpu */

@@ -7,6 +7,7 @@ const cli_verb cli_verbs[] = {
     {"info", "what this machine offers, and which kernels would be used", verb_info},
     {"kernels", "every kernel of this build, usable here or why not", verb_kernels},
     {"plan", "what a product or a convolution would do: floor, candidates, choice and why", verb_plan},
+    {"tune", "measures the kernels that could do a problem and remembers the fastest", verb_tune},
     {"bench", "times Strata beside the peers it finds, in one run", verb_bench},
     {"selftest", "a quick numerical check of each operator on this machine", verb_selftest},
     {"doctor", "what is wrong with this machine's GPU stack, layer by layer, and the fix", verb_doctor},

@@ -1,376 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - `strata plan`: makes a plan and prints what it says of itself. Nothing is run: the operands are reserved address
- * space without memory behind it, so that a problem larger than the machine can be planned too. */
-#include "cli/cli.h"
-#include <ctype.h>
+/* plan.c - `strata plan`: makes a plan and prints why it is as it is: the problem's roofline on this device, the candidates with predicted (and, with
+ * --measure, measured) times, the choice. Without --measure nothing is run. */
+#include "cli/problem.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { MAX_OPERANDS = 8, MAX_RESERVED = 16 };
+enum { MOST = 300 };
 
-typedef struct reserved {
-    void *p[MAX_RESERVED];
-    size_t bytes[MAX_RESERVED];
-    int n;
-} reserved;
-
-static void *reserve(reserved *r, double elements, size_t size)
+/* Multiply-adds an SM and clock of Hopper's units (NVIDIA H100 architecture white paper). */
+static bool gpu_roof(strata_handle *h, const cli_problem *p, cli_roof *r)
 {
-    static const size_t page = 4096;
-    double bytes = elements * (double)size;
-    if (r->n == MAX_RESERVED || bytes > 3e13) return NULL;
-    size_t b = (size_t)bytes / page * page + 2 * page;
-    void *p = mmap(NULL, b, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return NULL;
-    r->p[r->n] = p;
-    r->bytes[r->n++] = b;
-    return p;
-}
-
-static void release(reserved *r)
-{
-    while (r->n) r->n--, munmap(r->p[r->n], r->bytes[r->n]);
-}
-
-/* The operands that an epilogue names: name[n] and name[m] are vectors, any other name that is not a function, not `acc` and
- * not assigned to is a tensor of the output's dims. */
-typedef struct names {
-    char text[MAX_OPERANDS][32];
-    char axis[MAX_OPERANDS]; /* 'm', 'n' or 0 */
-    int n;
-} names;
-
-static bool scan_names(const char *e, names *out)
-{
-    out->n = 0;
-    while (*e) {
-        if (!isalpha((unsigned char)*e) && *e != '_') {
-            if (isdigit((unsigned char)*e)) /* numbers such as 1e-5 hold a letter */
-                while (isalnum((unsigned char)*e) || *e == '.' ||
-                       ((*e == '-' || *e == '+') && (e[-1] == 'e' || e[-1] == 'E')))
-                    e++;
-            else
-                e++;
-            continue;
-        }
-        const char *b = e;
-        while (isalnum((unsigned char)*e) || *e == '_') e++;
-        size_t len = (size_t)(e - b);
-        const char *after = e;
-        while (*after == ' ') after++;
-        char axis = *after == '[' && (after[1] == 'm' || after[1] == 'n') && after[2] == ']' ? after[1] : 0;
-        if (axis) e = after + 3;
-        if (*after == '(' || (*after == '=' && after[1] != '=') || (len == 3 && memcmp(b, "acc", 3) == 0))
-            continue;
-        if (len > 31) return false;
-        int at = 0;
-        while (at < out->n && !(strlen(out->text[at]) == len && memcmp(out->text[at], b, len) == 0)) at++;
-        if (at < out->n) continue;
-        if (out->n == MAX_OPERANDS) return false;
-        memcpy(out->text[at], b, len);
-        out->text[at][len] = 0;
-        out->axis[at] = axis;
-        out->n++;
-    }
+    strata_device_info d;
+    if (strata_get_device_info(strata_handle_device(h), &d) || d.compute_capability != 90) return false;
+    const strata_type t = p->type;
+    const double macs = t == STRATA_F32 || t == STRATA_F64                           ? 128
+                        : t == STRATA_F16 || t == STRATA_BF16                        ? 2048
+                        : t == STRATA_I8 || t == STRATA_F8E4M3 || t == STRATA_F8E5M2 ? 4096
+                                                                                     : 0;
+    if (macs == 0 || !(d.memory_gbs > 0)) return false;
+    r->gflops = 2 * macs * d.multiprocessors * d.clock_mhz * 1e-3;
+    r->gbs = d.memory_gbs;
+    snprintf(r->how, sizeof r->how, "by the data sheet");
     return true;
 }
 
-/* names assigned in an earlier statement ("t = acc * 2; out = t") are not operands */
-static bool is_assigned(const char *e, const char *name)
+bool cli_roofline(strata_handle *h, const cli_problem *p, cli_roof *r)
 {
-    size_t len = strlen(name);
-    for (const char *p = e; (p = strstr(p, name)) != NULL; p += len) {
-        const char *q = p + len;
-        if (p > e && (isalnum((unsigned char)p[-1]) || p[-1] == '_')) continue;
-        while (*q == ' ') q++;
-        if (*q == '=' && q[1] != '=') return true;
-    }
-    return false;
-}
-
-static int operands(reserved *r, const char *epilogue, strata_tensor out, int64_t m, int64_t n,
-                    strata_type type, names *nm, strata_operand *ops)
-{
-    int count = 0;
-    if (!scan_names(epilogue, nm)) return -1;
-    for (int i = 0; i < nm->n; i++) {
-        if (is_assigned(epilogue, nm->text[i])) continue;
-        strata_tensor t = out;
-        if (nm->axis[i]) {
-            int64_t len = nm->axis[i] == 'm' ? m : n;
-            t = strata_vector(reserve(r, (double)len, 8), type, len, 1);
-        } else {
-            t.data = reserve(r, (double)strata_count(out), strata_type_bits(type) / 8);
-        }
-        if (!t.data) return -1;
-        ops[count].name = nm->text[i];
-        ops[count++].tensor = t;
-    }
-    ops[count].name = NULL;
-    return count;
-}
-
-typedef struct common {
-    const char *device, *math, *trans, *kernel, *threads, *workspace, *stride, *pad, *dilation, *groups,
-        *layout, *pass, *epilogue;
-} common;
-
-static strata_type type_of(const char *name) { return name ? strata_type_from_name(name) : STRATA_F32; }
-
-static int bad_type(const char *name)
-{
-    return cli_bad(
-        "plan",
-        "unknown type '%.20s'; known: f64 f32 c64 c128 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 i4 u4 bool bit",
-        name);
-}
-
-/* The same on a GPU, by the data sheet: multiply-adds an SM and clock of Hopper's units (NVIDIA H100 architecture white paper). */
-static void print_gpu_roof(strata_handle *h, double flops, double bytes, strata_type type)
-{
-    strata_device_info d;
-    if (strata_get_device_info(strata_handle_device(h), &d) || d.compute_capability != 90) return;
-    const double macs = type == STRATA_F32 || type == STRATA_F64                              ? 128
-                        : type == STRATA_F16 || type == STRATA_BF16                           ? 2048
-                        : type == STRATA_I8 || type == STRATA_F8E4M3 || type == STRATA_F8E5M2 ? 4096
-                                                                                              : 0;
-    if (macs == 0 || !(d.memory_gbs > 0)) return;
-    const double gflops = 2 * macs * d.multiprocessors * d.clock_mhz * 1e-3;
-    const double work = flops / gflops * 1e-3, move = bytes / d.memory_gbs * 1e-3;
-    printf("roofline by the data sheet: arithmetic %.4g us at %.4g TFLOP/s, memory %.4g us at %.4g GB/s; "
-           "floor about "
-           "%.4g us\n",
-           work, gflops * 1e-3, move, d.memory_gbs, work > move ? work : move);
-}
-
-/* No kernel can be faster than its arithmetic at the FMA peak, nor than its operands can move: both measured now. */
-static void print_roof(strata_handle *h, double flops, double bytes, strata_type type)
-{
-    double gflops, gbs;
+    memset(r, 0, sizeof *r);
     if (strcmp(strata_handle_device(h), "cpu") != 0) {
-        print_gpu_roof(h, flops, bytes, type);
-        return;
-    }
-    int threads = strata_get_threads(h);
-    if ((type != STRATA_F32 && type != STRATA_F64) || !bench_roof(threads, bytes / 2, &gflops, &gbs)) return;
-    if (type == STRATA_F64) gflops /= 2;
-    double work = flops / gflops * 1e-3, move = bytes / gbs * 1e-3;
-    printf("roofline on %d thread%s, measured now: arithmetic %.4g us at %.1f GFLOP/s, memory %.4g us at "
-           "%.1f GB/s (a copy); floor about %.4g us\n",
-           threads, threads == 1 ? "" : "s", work, gflops, move, gbs, work > move ? work : move);
-}
-
-/* `p` by address: it is written by the call that is the first argument */
-static int finish(strata_status s, strata_handle *h, strata_plan **made, double flops, double bytes,
-                  strata_type type)
-{
-    if (s) return cli_failed("plan", h);
-    print_roof(h, flops, bytes, type);
-    strata_plan *p = *made;
-    const char *text = strata_plan_describe(p);
-    size_t len = strlen(text);
-    printf("%s%s", text, len && text[len - 1] == '\n' ? "" : "\n");
-    strata_plan_destroy(p);
-    return CLI_OK;
-}
-
-static int plan_gemm(strata_handle *h, int n, const char **w, const common *c, const strata_choice *choice)
-{
-    int64_t d[3];
-    int used = 0;
-    if (n >= 1 && strchr(w[0], 'x')) {
-        if (cli_dims(w[0], 0, INT64_C(1) << 40, d, 3) != 3)
-            return cli_bad("plan", "'%.40s' is not MxNxK", w[0]);
-        used = 1;
+        if (!gpu_roof(h, p, r)) return false;
     } else {
-        for (; used < 3; used++)
-            if (used >= n || !cli_integer(w[used], 0, INT64_C(1) << 40, &d[used]))
-                return cli_bad("plan", "gemm needs M N K (each 0 to 2^40)%s%.40s%s", used < n ? "; '" : "",
-                               used < n ? w[used] : "", used < n ? "' is not one" : "");
+        const int threads = strata_get_threads(h);
+        if ((p->type != STRATA_F32 && p->type != STRATA_F64) ||
+            !bench_roof(threads, p->bytes / 2, &r->gflops, &r->gbs))
+            return false;
+        if (p->type == STRATA_F64) r->gflops /= 2;
+        snprintf(r->how, sizeof r->how, "on %d thread%s, measured now", threads, threads == 1 ? "" : "s");
     }
-    const char *tname = used < n ? w[used] : NULL, *epilogue = used + 1 < n ? w[used + 1] : c->epilogue;
-    if (used + 2 < n)
-        return cli_bad("plan", "too many words after gemm M N K TYPE EPILOGUE, at '%.40s'", w[used + 2]);
-    strata_type type = type_of(tname);
-    if (type == STRATA_NONE) return bad_type(tname);
-    const char *tr = c->trans ? c->trans : "NN";
-    if (strlen(tr) != 2 || strspn(tr, "NT") != 2)
-        return cli_bad("plan", "--trans is NN, NT, TN or TT, not '%.20s'", tr);
-    static const char *const modes[] = {"exact", "tf32", "bf16x6", "fast"};
-    int math = 0;
-    while (c->math && math < 4 && strcmp(c->math, modes[math]) != 0) math++;
-    if (math == 4) return cli_bad("plan", "--math is exact, tf32, bf16x6 or fast, not '%.20s'", c->math);
-    /* what a product of small types is usually stored as */
-    const strata_type out = type == STRATA_I8                                ? STRATA_I32
-                            : type == STRATA_F8E4M3 || type == STRATA_F8E5M2 ? STRATA_BF16
-                                                                             : type;
-    reserved r = {.n = 0};
-    size_t size = strata_type_bits(type) / 8 + 1;
-    double m = (double)d[0], nn = (double)d[1], k = (double)d[2];
-    void *pa = reserve(&r, m * k, size), *pb = reserve(&r, k * nn, size), *pc = reserve(&r, m * nn, 9);
-    int code = CLI_FAILED;
-    strata_operand ops[MAX_OPERANDS + 1];
-    names nm;
-    if (!pa || !pb || !pc) {
-        cli_bad("plan", "the operands (%lldx%lldx%lld) do not fit the address space", (long long)d[0],
-                (long long)d[1], (long long)d[2]);
-    } else {
-        strata_tensor A =
-            strata_matrix(pa, type, d[0], d[2], tr[0] == 'T' ? STRATA_COL_MAJOR : STRATA_ROW_MAJOR, 0);
-        strata_tensor B =
-            strata_matrix(pb, type, d[2], d[1], tr[1] == 'T' ? STRATA_COL_MAJOR : STRATA_ROW_MAJOR, 0);
-        strata_tensor C = strata_matrix(pc, out, d[0], d[1], STRATA_ROW_MAJOR, 0);
-        strata_gemm_options o = {
-            .epilogue = epilogue, .operands = epilogue ? ops : NULL, .math = (strata_math)math};
-        strata_plan *p = NULL;
-        if (epilogue && operands(&r, epilogue, C, d[0], d[1], type, &nm, ops) < 0)
-            cli_bad("plan", "the epilogue names more than %d operands, or too long names", MAX_OPERANDS);
-        else
-            code = finish(strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue || math ? &o : NULL,
-                                           choice, &p),
-                          h, &p, 2 * m * nn * k, (m * k + k * nn + m * nn) * (double)(size - 1), type);
-    }
-    release(&r);
-    return code;
+    r->work_us = p->flops / r->gflops * 1e-3;
+    r->move_us = p->bytes / r->gbs * 1e-3;
+    r->floor_us = r->work_us > r->move_us ? r->work_us : r->move_us;
+    return true;
 }
 
-static bool pair(const char *s, int64_t lo, int64_t hi, int64_t v[2])
+static void print_roof(const cli_problem *p, const cli_roof *r, bool known)
 {
-    if (!s) return true;
-    int n = cli_dims(s, lo, hi, v, 2);
-    if (n == 1) v[1] = v[0];
-    return n > 0;
+    printf("problem: %.6g operations, %.6g bytes at least, %.3g operations a byte\n", p->flops, p->bytes,
+           p->bytes > 0 ? p->flops / p->bytes : 0.0);
+    if (known)
+        printf("roofline %s: arithmetic %.4g us at %.4g GFLOP/s, memory %.4g us at %.4g GB/s (a copy); bound "
+               "by %s, "
+               "floor about %.4g us\n",
+               r->how, r->work_us, r->gflops, r->move_us, r->gbs,
+               r->work_us > r->move_us ? "arithmetic" : "memory", r->floor_us);
+    else
+        printf("roofline: nothing is known of the peak for this type here\n");
 }
 
-static int plan_conv(strata_handle *h, int n, const char **w, const common *c, const strata_choice *choice)
+static bool progress(void *user, double done, const strata_candidate *best)
 {
-    int64_t x[4], f[3], out[4];
-    const int64_t big = 1 << 24;
-    if (n < 2 || n > 3)
-        return cli_bad("plan", "conv needs an image NxCxHxW and filters OxRxS (then, if wanted, a type)");
-    if (cli_dims(w[0], 1, big, x, 4) != 4) return cli_bad("plan", "'%.40s' is not an image NxCxHxW", w[0]);
-    int nf = cli_dims(w[1], 1, big, f, 3);
-    if (nf < 2) return cli_bad("plan", "'%.40s' is not OxRxS (filters, rows, columns)", w[1]);
-    if (nf == 2) f[2] = f[1];
-    strata_type type = type_of(n > 2 ? w[2] : NULL);
-    if (type == STRATA_NONE) return bad_type(w[2]);
-    strata_conv o = {0};
-    int64_t groups = 1;
-    if (!pair(c->stride, 1, 4096, o.stride) || !pair(c->pad, 0, 4096, o.pad) ||
-        !pair(c->dilation, 1, 4096, o.dilation) || (c->groups && !cli_integer(c->groups, 1, big, &groups)))
-        return cli_bad("plan", "--stride, --pad and --dilation take one number or RxC, --groups one number");
-    o.groups = groups;
-    if (x[1] % groups || f[0] % groups)
-        return cli_bad("plan", "groups (%lld) must divide the channels (%lld) and the filters (%lld)",
-                       (long long)groups, (long long)x[1], (long long)f[0]);
-    bool nchw = c->layout && strcmp(c->layout, "nchw") == 0;
-    if (c->layout && !nchw && strcmp(c->layout, "nhwc") != 0)
-        return cli_bad("plan", "--layout is nhwc or nchw, not '%.20s'", c->layout);
-    strata_tensor (*image)(const void *, strata_type, int64_t, int64_t, int64_t, int64_t) =
-        nchw ? strata_nchw : strata_nhwc;
-    reserved r = {.n = 0};
-    size_t size = strata_type_bits(type) / 8 + 1;
-    int64_t cg = x[1] / groups;
-    strata_tensor X = image(reserve(&r, (double)x[0] * (double)x[1] * (double)x[2] * (double)x[3], size),
-                            type, x[0], x[1], x[2], x[3]);
-    strata_tensor W = image(reserve(&r, (double)f[0] * (double)cg * (double)f[1] * (double)f[2], size), type,
-                            f[0], cg, f[1], f[2]);
-    int code = CLI_FAILED;
-    strata_operand ops[MAX_OPERANDS + 1];
-    names nm;
-    strata_plan *p = NULL;
-    if (!X.data || !W.data) {
-        cli_bad("plan", "the operands do not fit the address space");
-    } else if (strata_conv_output(h, &o, X, W, out)) {
-        code = cli_failed("plan", h);
+    char text[160];
+    snprintf(text, sizeof text, "%.60s %.4g us", best->kernel, best->measured_us);
+    cli_progress_update(user, done, text);
+    return true;
+}
+
+static void print_row(const strata_candidate *c, const cli_roof *roof)
+{
+    char measured[32] = "-", part[32] = "-";
+    if (c->measured_us > 0) snprintf(measured, sizeof measured, "%.2f", c->measured_us);
+    if (c->measured_us > 0 && roof->floor_us > 0)
+        snprintf(part, sizeof part, "%.0f %%", 100 * roof->floor_us / c->measured_us);
+    printf("  %12s %12.2f %8s  %s%-42s %s%s\n", measured, c->predicted_us, part, c->chosen ? "*" : " ",
+           c->kernel, c->code, c->same_order ? "" : "  (another order of summation)");
+}
+
+/* Why the fastest is not, or is, the one that was chosen. */
+static void verdict_of(const strata_candidate *c, int n, char *text, size_t room)
+{
+    const strata_candidate *usual = NULL;
+    for (int i = 0; i < n; i++)
+        if (c[i].chosen && c[i].measured_us > 0) usual = &c[i];
+    if (!usual || n == 0 || !(c[0].measured_us > 0)) {
+        snprintf(text, room, "nothing was measured");
+    } else if (usual == &c[0]) {
+        snprintf(text, room, "the choice, %.95s, is the fastest that was measured%s%.95s", usual->kernel,
+                 n > 1 && c[1].measured_us > 0 ? "; next is " : "",
+                 n > 1 && c[1].measured_us > 0 ? c[1].kernel : "");
     } else {
-        strata_tensor Y =
-            image(reserve(&r, (double)out[0] * (double)out[1] * (double)out[2] * (double)out[3], size), type,
-                  out[0], out[1], out[2], out[3]);
-        const char *pass = c->pass ? c->pass : "forward";
-        double filters = (double)strata_count(W), pixels = (double)strata_count(Y);
-        double flops = 2 * pixels * filters / (double)f[0],
-               bytes = ((double)strata_count(X) + filters + pixels) * (double)(size - 1);
-        if (!Y.data)
-            cli_bad("plan", "the operands do not fit the address space");
-        else if (strcmp(pass, "forward") == 0) {
-            if (c->epilogue &&
-                operands(&r, c->epilogue, Y, out[0] * out[2] * out[3], out[1], type, &nm, ops) < 0) {
-                cli_bad("plan", "the epilogue names more than %d operands, or too long names", MAX_OPERANDS);
-            } else {
-                o.epilogue = c->epilogue;
-                o.operands = c->epilogue ? ops : NULL;
-                code =
-                    finish(strata_conv_forward_plan(h, &o, X, W, Y, choice, &p), h, &p, flops, bytes, type);
-            }
-        } else if (strcmp(pass, "data") == 0)
-            code =
-                finish(strata_conv_backward_data_plan(h, &o, Y, W, X, choice, &p), h, &p, flops, bytes, type);
-        else if (strcmp(pass, "weights") == 0)
-            code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, &p, flops, bytes,
-                          type);
-        else
-            code = cli_bad("plan", "--pass is forward, data or weights, not '%.20s'", pass);
+        snprintf(text, room, "%.95s is the fastest, %.2f times as fast as the choice, %.95s: %s", c[0].kernel,
+                 usual->measured_us / c[0].measured_us, usual->kernel,
+                 c[0].same_order
+                     ? "`strata tune` with the same words makes it the choice"
+                     : "it sums in another order, so only a choice with allow_reordering takes it");
     }
-    release(&r);
-    return code;
+}
+
+typedef struct asked {
+    bool measure;
+    double seconds;
+    const char *html;
+} asked;
+
+static int show(strata_handle *h, const cli_problem *p, const asked *a)
+{
+    static strata_candidate c[MOST];
+    cli_roof roof;
+    int n = 0;
+    char verdict[512] = "";
+    const bool known = cli_roofline(h, p, &roof);
+    print_roof(p, &roof, known);
+    printf("%s\n", strata_plan_describe(p->plan));
+    if (a->measure) {
+        cli_progress bar;
+        cli_progress_begin(&bar, 1);
+        const strata_tune_options o = {.seconds = a->seconds,
+                                       .allow_reordering = true,
+                                       .forget = true,
+                                       .progress = progress,
+                                       .user = &bar};
+        const strata_status s = strata_tune(h, p->plan, NULL, &o, c, MOST, &n);
+        cli_progress_end(&bar);
+        if (s) return cli_failed("plan", h);
+        if (n > MOST) n = MOST;
+        printf("measured, on %s (* is the choice):\n  %12s %12s %8s   %-42s %s\n", strata_handle_device(h),
+               "us", "predicted", "of floor", "kernel", "code");
+        for (int i = 0; i < n; i++) print_row(&c[i], &roof);
+        verdict_of(c, n, verdict, sizeof verdict);
+        printf("%s\n", verdict);
+    } else {
+        while (n < MOST && strata_plan_candidates(p->plan, n, &c[n])) n++;
+    }
+    if (!a->html) return CLI_OK;
+    if (cli_plan_html(a->html, h, p, known ? &roof : NULL, c, n, verdict)) return CLI_OK;
+    fprintf(stderr, "strata plan: %s cannot be written\n", a->html);
+    return CLI_FAILED;
 }
 
 int verb_plan(int argc, char **argv)
 {
-    common c = {0};
+    cli_problem_words c = {0};
+    const char *device = NULL, *kernel = NULL, *threads = NULL, *workspace = NULL, *code = NULL,
+               *measure = NULL, *seconds = NULL, *html = NULL, *invariant = NULL, *reorder = NULL;
     const cli_option options[] = {
-        {"--kernel", "ID", "force this kernel (`strata kernels` lists them)", &c.kernel, NULL, 0},
-        {"--device", "DEVICE", "cpu (default) or cuda:N", &c.device, NULL, 0},
-        {"--math", "MODE", "gemm: exact (default), tf32, bf16x6 or fast", &c.math, NULL, 0},
-        {"--threads", "N", "threads to plan for", &c.threads, NULL, 0},
-        {"--workspace", "BYTES", "limit of the workspace (0 always works)", &c.workspace, NULL, 0},
-        {"--epilogue", "TEXT", "expression over acc, such as 'relu(acc + bias[n])'", &c.epilogue, NULL, 0},
-        {"--trans", "NN|NT|TN|TT", "gemm: which operands are transposed (default NN)", &c.trans, NULL, 0},
-        {"--layout", "nhwc|nchw", "conv: layout of images and filters (default nhwc)", &c.layout, NULL, 0},
-        {"--pass", "PASS", "conv: forward (default), data or weights", &c.pass, NULL, 0},
-        {"--stride", "N|RxC", "conv: stride (default 1)", &c.stride, NULL, 0},
-        {"--pad", "N|RxC", "conv: padding (default 0)", &c.pad, NULL, 0},
-        {"--dilation", "N|RxC", "conv: dilation (default 1)", &c.dilation, NULL, 0},
-        {"--groups", "N", "conv: groups (default 1)", &c.groups, NULL, 0},
+        {"--measure", NULL, "run every candidate that can do it and show its time", &measure, NULL, 0},
+        {"--seconds", "S", "budget of --measure (default 2)", &seconds, NULL, 0},
+        {"--html", "FILE", "draw the roofline and the candidates into a page", &html, NULL, 0},
+        {"--kernel", "ID", "force this kernel (`strata kernels` lists them)", &kernel, NULL, 0},
+        {"--code", "CODE", "rebuild the plan of this code", &code, NULL, 0},
+        {"--batch-invariant", NULL, "a row's bits may not depend on the number of rows", &invariant, NULL, 0},
+        {"--reorder", NULL, "measured kernels may sum in another order", &reorder, NULL, 0},
+        {"--device", "DEVICE", "cpu (default) or cuda:N", &device, NULL, 0},
+        {"--threads", "N", "threads to plan for", &threads, NULL, 0},
+        {"--workspace", "BYTES", "limit of the workspace (0 always works)", &workspace, NULL, 0},
+        CLI_PROBLEM_OPTIONS(c),
     };
     const cli_usage usage = {
         "strata plan gemm M N K [TYPE] [EPILOGUE]   or   strata plan conv NxCxHxW OxRxS [TYPE]",
-        "Plans the operator without running it and prints the problem, its floor by the roofline, the "
-        "kernel\n"
-        "that was chosen, and the others with the reason why each was not.",
+        "Plans the operator and prints the problem, its floor by the roofline, the kernel that was chosen "
+        "and\n"
+        "why, and the others with their predicted times or the reason why each cannot do it.",
         options, (int)(sizeof options / sizeof *options)};
     const char *w[8];
-    int code, n;
+    int status, n;
     argv[0] = "plan";
-    if ((n = cli_parse(&usage, argc, argv, w, 8, &code)) < 0) return code;
+    if ((n = cli_parse(&usage, argc, argv, w, 8, &status)) < 0) return status;
     if (n == 0) return cli_bad("plan", "plan what? known: gemm conv (see: strata help plan)");
-    strata_choice choice = {.kernel = c.kernel};
+    strata_choice choice = {.kernel = kernel,
+                            .code = code,
+                            .batch_invariant = invariant != NULL,
+                            .allow_reordering = reorder != NULL};
+    asked a = {measure != NULL, 2, html};
     int64_t v = 0;
-    if (c.workspace) {
-        if (!cli_integer(c.workspace, 0, INT64_MAX, &v))
-            return cli_bad("plan", "--workspace takes a number of bytes, not '%.40s'", c.workspace);
+    if (workspace) {
+        if (!cli_integer(workspace, 0, INT64_MAX, &v))
+            return cli_bad("plan", "--workspace takes a number of bytes, not '%.40s'", workspace);
         choice.workspace_limit = (size_t)v;
         choice.limit_workspace = true;
     }
-    if (c.threads && !cli_integer(c.threads, 1, 256, &v))
-        return cli_bad("plan", "--threads takes 1 to 256, not '%.40s'", c.threads);
-    static const char *const known[] = {"gemm", "conv"};
-    if (strcmp(w[0], "gemm") != 0 && strcmp(w[0], "conv") != 0) {
-        const char *near = cli_nearest(w[0], known, 2, sizeof *known);
-        return cli_bad("plan",
-                       near ? "unknown operator '%.40s'; did you mean '%s'? known: gemm conv"
-                            : "unknown operator '%.40s'; known: gemm conv",
-                       w[0], near);
-    }
+    if (threads && !cli_integer(threads, 1, 256, &v))
+        return cli_bad("plan", "--threads takes 1 to 256, not '%.40s'", threads);
+    if (seconds && !cli_number(seconds, 0.001, 86400, &a.seconds))
+        return cli_bad("plan", "--seconds takes 0.001 to 86400, not '%.40s'", seconds);
     strata_handle *h;
-    if (strata_create(&h, c.device ? c.device : "cpu")) return cli_failed("plan", NULL);
-    if (c.threads && strata_set_threads(h, (int)v))
-        code = cli_failed("plan", h);
-    else
-        code = strcmp(w[0], "gemm") == 0 ? plan_gemm(h, n - 1, w + 1, &c, &choice)
-                                         : plan_conv(h, n - 1, w + 1, &c, &choice);
+    cli_problem p = {0};
+    if (strata_create(&h, device ? device : "cpu")) return cli_failed("plan", NULL);
+    if (threads && strata_set_threads(h, (int)v))
+        status = cli_failed("plan", h);
+    else if ((status = cli_problem_plan("plan", h, n, w, &c, &choice, &p)) == CLI_OK)
+        status = show(h, &p, &a);
+    if (status == CLI_OK || p.plan) strata_plan_destroy(p.plan);
     strata_destroy(h);
-    return code;
+    return status;
 }

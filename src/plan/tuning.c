@@ -181,7 +181,7 @@ bool st_tuning_key_of(const strata_handle *h, const st_problem *p, st_tuning_key
     } else {
         char isa[64];
         const int threads = h->parallel_for ? h->parallel_threads : st_threads(h);
-        snprintf(key->device, sizeof key->device, "%.63s, %.40s, %d thread%s", h->cpu->name,
+        snprintf(key->device, sizeof key->device, "%.63s, %.63s, %d thread%s", h->cpu->name,
                  st_isa_name(h->cpu->isa, isa, sizeof isa), threads, threads == 1 ? "" : "s");
     }
     for (char *c = key->device; *c; c++)

@@ -98,6 +98,9 @@ static void key(const st_problem *p, char *text, size_t n)
         }
         rest = st_hash(c.bound, sizeof *c.bound * (size_t)c.bounds, rest);
     }
+    const st_rule rules[3] = {c.rule_a, c.rule_b, c.rule_c};
+    for (int i = 0; i < 3; i++)
+        if (st_rule_any(&rules[i])) rest = st_hash(&rules[i], sizeof rules[i], rest + 3 + (uint64_t)i);
     if (p->text) rest = st_hash(p->text, strlen(p->text), rest + 2);
     if (rest) put(&l, "%s #%08x", p->text ? " epilogue" : "", (unsigned)(rest ^ rest >> 32));
 }

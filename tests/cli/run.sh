@@ -37,7 +37,7 @@ json() {
 # no arguments, help, version
 expect 2; holds out "verbs:"
 expect 0 help; holds out selftest
-for v in info kernels plan bench selftest version; do
+for v in info kernels plan tune bench selftest version; do
     expect 0 help $v; holds out "usage: strata $v"
     expect 0 $v --help; holds out "usage: strata $v"
 done
@@ -85,6 +85,13 @@ expect 2 selftest --threads no
 expect 2 selftest --threads 257; holds err "1 to 256"
 expect 1 plan gemm 4 4 4 f32 'acc + index(-9)'; holds err "column 13"; holds err "^~"
 
+expect 2 tune; holds err "known: gemm conv"
+expect 2 tune gem 1 2 3; holds err "did you mean 'gemm'"
+expect 2 tune gemm 8 8 8 --seconds 0; holds err "'0'"
+expect 1 tune --file /no/such/file; holds err "/no/such/file"
+expect 1 tune --import /no/such/file; holds err "/no/such/file"
+expect 1 plan gemm 8 8 8 --code s1.nonsense; holds err "plan code"
+
 # the good ones
 expect 0 info; holds out "instructions"; holds out "caches"
 expect 0 info --json; json
@@ -101,6 +108,23 @@ expect 0 plan gemm 1000000 1000000 1000000 f32
 expect 0 plan conv 1x64x56x56 64x3x3 --pad 1; holds out conv
 expect 0 plan conv 1x64x56x56 64x3x3 --pad 1 --pass data
 expect 0 plan conv 1x64x56x56 64x3x3 --pad 1 --pass weights --layout nchw
+expect 0 plan gemm 48 40 32 f32 --measure --seconds 0.1 --html "$work/plan.html"; holds out "is the choice"; holds out "roofline"
+checks=$((checks + 1)); grep -q '</html>' "$work/plan.html" && grep -q '<svg' "$work/plan.html" || fail "the plan's page is not whole"
+expect 1 plan gemm 8 8 8 --html /no/such/folder/page.html; holds err "cannot be written"
+expect 0 plan gemm 48 40 32 f32 --batch-invariant
+code=$("$strata" plan gemm 64 64 64 f64 | awk '$1 == "code" { print $2 }')
+expect 0 plan gemm 64 64 64 f64 --code "$code"; holds out "the plan's code says so"
+printf '# two problems\ngemm 40 40 40 f32\ngemm 30 40 20 f64 --trans NT\n' >"$work/problems"
+export XDG_CACHE_HOME=$work/cache
+expect 0 tune --file "$work/problems" --seconds 0.05 --tsv "$work/tuned.tsv"; holds out "measured, best"
+expect 0 tune --info --export "$work/text"; holds out "2 problems"
+XDG_CACHE_HOME=$work/other expect 0 tune --import "$work/text" --info; holds out "2 problems"
+expect 0 plan gemm 40 40 40 f32; holds out "measured"
+printf 'rubbish\n' >>"$work/text"
+expect 1 tune --import "$work/text"; holds err "line"; holds err "nothing was imported"
+STRATA_CACHE=off expect 0 tune gemm 16 16 16 --seconds 0.02; holds err "warning: measurements stay in memory"
+unset XDG_CACHE_HOME
+expect 0 tune --model gemm 32 32 32 --seconds 0.02; holds out "geometric mean"
 expect 0 selftest; holds out ", 0 failed"
 expect 0 selftest --verbose --threads 1; holds out "ok "
 
