@@ -289,13 +289,12 @@ static strata_status no_choice(strata_handle *h, const st_problem *pr, const str
 }
 
 /* Measured times into the list; the fastest among those that may be taken. A measurement must beat the usual choice's by 2 % to replace it. */
-static void choose_measured(strata_handle *h, const st_problem *pr, const strata_choice *choice, st_choice *c)
+static void choose_measured(strata_handle *h, const st_problem *pr, const strata_choice *choice,
+                            const st_tuning_key *key, st_choice *c)
 {
-    st_tuning_key key;
     st_tuned known[ST_TUNED_MAX];
     const int model = (int)(c->model - c->list);
-    if (!st_tuning_key_of(h, pr, &key)) return;
-    const int n = st_tuning_find(&key, known, ST_TUNED_MAX);
+    const int n = key ? st_tuning_find(key, known, ST_TUNED_MAX) : 0;
     const bool reorder = ((choice && choice->allow_reordering) || h->find_reorders) && !c->rule->invariant;
     int best = -1;
     for (int i = 0; i < n; i++) {
@@ -317,7 +316,8 @@ static void choose_measured(strata_handle *h, const st_problem *pr, const strata
     c->reordered = !st_same_order(c->best, c->model);
 }
 
-static strata_status choose(strata_handle *h, const st_problem *pr, const strata_choice *choice, st_choice *c)
+static strata_status choose(strata_handle *h, const st_problem *pr, const strata_choice *choice,
+                            const st_tuning_key *key, st_choice *c)
 {
     strata_status s = STRATA_OK;
     st_order_rule rule = {.words = choice ? choice->order : NULL,
@@ -345,7 +345,7 @@ static strata_status choose(strata_handle *h, const st_problem *pr, const strata
     } else if (forced || (choice && choice->tile)) {
         c->by = ST_BY_CALLER;
     } else {
-        choose_measured(h, pr, choice, c);
+        choose_measured(h, pr, choice, key, c);
     }
     c->rule = NULL; /* it was this function's */
     return s;
@@ -367,8 +367,10 @@ strata_status st_plan_choose(strata_handle *h, const st_problem *pr, const strat
             pr->who);
     c->list = calloc(ST_MAX_CANDIDATES, sizeof *c->list);
     if (!c->list) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory to list candidates", pr->who);
+    st_tuning_key key; /* names the threads that the plan is for */
+    const bool named = st_tuning_key_of(h, pr, &key);
     const alone was = one_thread(h);
-    const strata_status s = choose(h, pr, choice, c);
+    const strata_status s = choose(h, pr, choice, named ? &key : NULL, c);
     as_before(h, was);
     return s;
 }
