@@ -9,4 +9,5 @@
 #include <strata/pointwise.h>
 #include <strata/blas.h>
 #include <strata/dnn.h>
+#include <strata/custom.h>
 #endif

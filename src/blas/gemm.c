@@ -7,6 +7,7 @@
 #define STRATA_NO_INLINE /* the exported function is defined here */
 #include "blas/gemm.h"
 #include "blas/product.h"
+#include "tile/epilogue.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -120,43 +121,6 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
     return STRATA_OK;
 }
 
-/* One operand of the epilogue: its strides along m, n and the batch dims of C. */
-static strata_status bind_operand(strata_handle *h, const char *who, const strata_tensor *C,
-                                  const strata_operand *x, st_index index, st_epi_operand *e)
-{
-    const strata_tensor *t = &x->tensor;
-    const int64_t m = C->dim[C->rank - 2], n = C->dim[C->rank - 1];
-    if (index != ST_INDEX_NONE) {
-        int64_t len = index == ST_INDEX_M ? m : n;
-        if (t->rank != 1 || t->dim[0] != len)
-            return st_fail(
-                &h->err, STRATA_ERROR_SHAPE,
-                "%s: the epilogue writes %s[%c], so %s must have rank 1 and %lld elements; it is %s", who,
-                x->name, index == ST_INDEX_M ? 'm' : 'n', x->name, (long long)len,
-                t->rank ? ST_DIMS(*t) : "one element (rank 0)");
-        (index == ST_INDEX_M ? e->sm : e->sn)[0] = t->stride[0];
-        return STRATA_OK;
-    }
-    if (t->rank == 0) return STRATA_OK;
-    if (t->rank == 1)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE,
-                       "%s: the epilogue's operand %s has rank 1 (%lld elements); write %s[m] (one a row of "
-                       "C) or %s[n] (one a column)",
-                       who, x->name, (long long)t->dim[0], x->name, x->name);
-    bool fits = t->rank <= C->rank;
-    for (int d = 0; fits && d < t->rank; d++)
-        fits = t->dim[d] == C->dim[C->rank - t->rank + d] || t->dim[d] == 1;
-    if (!fits)
-        return st_fail(&h->err, STRATA_ERROR_SHAPE,
-                       "%s: the epilogue's operand %s is %s, which does not broadcast to C (%s)", who,
-                       x->name, ST_DIMS(*t), ST_DIMS(*C));
-    int r = t->rank;
-    e->sm[0] = t->dim[r - 2] != 1 ? t->stride[r - 2] : 0;
-    e->sn[0] = t->dim[r - 1] != 1 ? t->stride[r - 1] : 0;
-    for (int d = 0; d < r - 2; d++) e->sb[C->rank - r + d] = t->dim[d] != 1 ? t->stride[d] : 0;
-    return STRATA_OK;
-}
-
 static strata_status check_output_operand(strata_handle *h, const char *who, const strata_tensor *A,
                                           const strata_tensor *B, const strata_tensor *C,
                                           const strata_gemm_options *o, const strata_operand *x,
@@ -207,7 +171,7 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
         st_epi_operand *op = &c->epi[n];
         memcpy(op->name, x->name, strlen(x->name));
         op->type = x->tensor.type;
-        if (use.used && (s = bind_operand(h, who, C, x, use.index, op))) return s;
+        if (use.used && (s = st_tile_bind_operand(e, who, C, x, use.index, op))) return s;
         if (use.written && (s = check_output_operand(h, who, A, B, C, o, x, addresses))) return s;
         if (addresses && st_tensor_overlap(&x->tensor, C))
             return st_fail(e, STRATA_ERROR_ALIAS,

@@ -11,7 +11,7 @@
 #include <strata/plan.h>
 
 /* kinds of problem; a provider serves one */
-typedef enum st_op { ST_OP_CONTRACT, ST_OP_POINTWISE, ST_OP_POOL, ST_OP_FUSED, ST_OP_COUNT } st_op;
+typedef enum st_op { ST_OP_CONTRACT, ST_OP_POINTWISE, ST_OP_POOL, ST_OP_FUSED, ST_OP_CUSTOM, ST_OP_COUNT } st_op;
 
 /* devices that a provider's plans run on */
 typedef enum st_where { ST_ON_CPU, ST_ON_CUDA } st_where;

@@ -116,3 +116,39 @@ st_epi_use st_tile_epilogue_use(const char *text, const char *name)
     }
     return u;
 }
+
+strata_status st_tile_bind_operand(st_err *err, const char *who, const strata_tensor *C,
+                                   const strata_operand *x, st_index index, st_epi_operand *to)
+{
+    const strata_tensor *t = &x->tensor;
+    const int64_t m = C->dim[C->rank - 2], n = C->dim[C->rank - 1];
+    if (index != ST_INDEX_NONE) {
+        int64_t len = index == ST_INDEX_M ? m : n;
+        if (t->rank != 1 || t->dim[0] != len)
+            return st_fail(
+                err, STRATA_ERROR_SHAPE,
+                "%s: the epilogue writes %s[%c], so %s must have rank 1 and %lld elements; it is %s", who,
+                x->name, index == ST_INDEX_M ? 'm' : 'n', x->name, (long long)len,
+                t->rank ? ST_DIMS(*t) : "one element (rank 0)");
+        (index == ST_INDEX_M ? to->sm : to->sn)[0] = t->stride[0];
+        return STRATA_OK;
+    }
+    if (t->rank == 0) return STRATA_OK;
+    if (t->rank == 1)
+        return st_fail(err, STRATA_ERROR_SHAPE,
+                       "%s: the epilogue's operand %s has rank 1 (%lld elements); write %s[m] (one a row of "
+                       "C) or %s[n] (one a column)",
+                       who, x->name, (long long)t->dim[0], x->name, x->name);
+    bool fits = t->rank <= C->rank;
+    for (int d = 0; fits && d < t->rank; d++)
+        fits = t->dim[d] == C->dim[C->rank - t->rank + d] || t->dim[d] == 1;
+    if (!fits)
+        return st_fail(err, STRATA_ERROR_SHAPE,
+                       "%s: the epilogue's operand %s is %s, which does not broadcast to C (%s)", who,
+                       x->name, ST_DIMS(*t), ST_DIMS(*C));
+    int r = t->rank;
+    to->sm[0] = t->dim[r - 2] != 1 ? t->stride[r - 2] : 0;
+    to->sn[0] = t->dim[r - 1] != 1 ? t->stride[r - 1] : 0;
+    for (int d = 0; d < r - 2; d++) to->sb[C->rank - r + d] = t->dim[d] != 1 ? t->stride[d] : 0;
+    return STRATA_OK;
+}

@@ -4,6 +4,7 @@
 #ifndef ST_TILE_EPILOGUE_H
 #define ST_TILE_EPILOGUE_H
 #include "tile/tile.h"
+#include <strata/pointwise.h>
 
 /* Where `acc` is when it is not in C: element (m0 + i, n0 + j) at ptr + i*sm + j*sn (elements of `type`). */
 typedef struct st_epi_acc {
@@ -17,4 +18,7 @@ size_t st_epilogue_scratch(const st_expr *x); /* bytes, a multiple of 64; 0 for 
  * product and is updated in place. */
 void st_epilogue_run(const st_expr *x, const st_contract *c, void *const data[], const st_epi_acc *acc,
                      int64_t g, int64_t m0, int64_t rows, int64_t n0, int64_t cols, void *scratch);
+/* One operand of an epilogue over C: its strides along m, n and the batch dims of C, or why it does not fit. */
+strata_status st_tile_bind_operand(st_err *e, const char *who, const strata_tensor *C,
+                                   const strata_operand *x, st_index index, st_epi_operand *to);
 #endif
