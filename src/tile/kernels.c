@@ -5,6 +5,7 @@
 #include "tile/cpu/small_kernel.h"
 #include "tile/cpu/skinny_kernel.h"
 #include "tile/cpu/conv_kernel.h"
+#include "tile/cpu/tri_kernel.h"
 #include <stdio.h>
 #include <string.h>
 

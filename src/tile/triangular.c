@@ -44,17 +44,18 @@ static strata_status clear(strata_handle *h, const char *who, const st_triangle 
 }
 
 /* The order of the first part: whole leaves, the larger half. */
-static int64_t split(int64_t n)
+static int64_t split(int64_t n, int64_t leaf)
 {
-    const int64_t leaves = st_ceil_div(n, ST_TRIANGLE_LEAF);
-    return (leaves + 1) / 2 * ST_TRIANGLE_LEAF;
+    const int64_t leaves = st_ceil_div(n, leaf);
+    return (leaves + 1) / 2 * leaf;
 }
 
 static strata_status halve(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
-    if (t->n <= ST_TRIANGLE_LEAF || t->pointers) return st_triangle_leaf(h, who, t, alpha);
+    const int64_t leaf = st_triangle_leaf_order(h, t->type);
+    if (t->n <= leaf || t->pointers) return st_triangle_leaf(h, who, t, alpha);
     static const double one[2] = {1, 0}, minus[2] = {-1, 0};
-    const int64_t n1 = split(t->n), n2 = t->n - n1, es = bytes_of(t->type);
+    const int64_t n1 = split(t->n, leaf), n2 = t->n - n1, es = bytes_of(t->type);
     const bool lower = t->rule.half == ST_HALF_LOWER;
     st_triangle first = *t, second = *t;
     first.n = n1;

@@ -23,8 +23,12 @@ typedef struct st_triangle {
 strata_status st_tile_triangle(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);
 
-/* Diagonal blocks, whole problems of their own: on the CPU of order ST_TRIANGLE_LEAF at most, without arrays of addresses. */
-enum { ST_TRIANGLE_LEAF = 64 };
+/* Diagonal blocks, whole problems of their own, of order st_triangle_leaf_order at most. */
+int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type);
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);
+/* The same column by column, on the CPU. */
+/* ... columns first.. end - 1 of one item, on this thread */
+void st_triangle_column_range(const st_triangle *t, const double alpha[2], int64_t first, int64_t end);
+void st_triangle_columns(strata_handle *h, const st_triangle *t, const double alpha[2]);
 #endif
