@@ -7,7 +7,7 @@
 
 typedef struct words {
     const char *device, *regime, *sizes, *type, *trans, *threads, *seconds, *plan, *tsv, *json, *html, *peers,
-        *pass, *layout, *batch, *filters;
+        *pass, *layout, *batch, *filters, *epilogue, *candidates;
     const char *given[BENCH_PEERS];
     int given_count;
 } words;
@@ -32,6 +32,12 @@ static int understand(const words *w, bench_options *o)
         o->threads = (int)v;
     }
     o->device = w->device ? w->device : "cpu";
+    o->epilogue = w->epilogue;
+    if (w->candidates) {
+        if (!cli_integer(w->candidates, 1, 12, &v))
+            return cli_bad("bench", "--candidates takes 1 to 12, not '%.40s'", w->candidates);
+        o->candidates = (int)v;
+    }
     o->type = w->type;
     o->no_peers = w->peers && strcmp(w->peers, "none") == 0;
     o->sustained = w->regime && strcmp(w->regime, "sustained") == 0;
@@ -161,6 +167,10 @@ int verb_bench(int argc, char **argv)
          NULL, 0},
         {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
          0},
+        {"--epilogue", "NAME", "cuda gemm: with bias, bias_gelu, bias_relu or quantise (into i8)",
+         &w.epilogue, NULL, 0},
+        {"--candidates", "N", "cuda gemm: also the N kernels of least predicted time, each forced",
+         &w.candidates, NULL, 0},
         {"--plan", NULL, "gemm, conv: also through a plan made before (column strata-plan)", &w.plan, NULL,
          0},
         {"--layout", "nhwc|nchw", "conv: layout of the images (default nhwc)", &w.layout, NULL, 0},

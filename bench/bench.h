@@ -165,6 +165,8 @@ typedef struct bench_options {
     const char *device; /* "cpu", "cuda:0" */
     const char *type;   /* --type as given */
     bool sustained, no_peers;
+    const char *epilogue; /* --epilogue, a GPU's products */
+    int candidates;       /* --candidates */
 } bench_options;
 
 typedef struct bench {

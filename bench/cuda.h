@@ -37,6 +37,8 @@ typedef struct cublas_product {
     bool tf32, fast;     /* f32 through tf32; f8 with fast accumulation */
     const void *a, *b;
     void *c;
+    int epilogue;     /* cublasLt's number for it, 0: none */
+    const void *bias; /* of n numbers of C's type, where the epilogue has one */
 } cublas_product;
 /* cublasGemmEx's own choice: 0, or an error when it does not take the problem. */
 int cublas_gemm(cublas *p, const cublas_product *q);

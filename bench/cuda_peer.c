@@ -20,7 +20,14 @@ typedef struct heuristic { /* cublasLtMatmulHeuristicResult_t */
 
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14, R_8F_E4M3 = 28, R_8F_E5M2 = 29 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32I = 72, COMPUTE_FAST_TF32 = 77 };
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_FAST_ACCUM = 25, PREF_WORKSPACE = 1 };
+enum {
+    DESC_TRANSA = 3,
+    DESC_TRANSB = 4,
+    DESC_EPILOGUE = 7,
+    DESC_BIAS = 8,
+    DESC_FAST_ACCUM = 25,
+    PREF_WORKSPACE = 1
+};
 
 struct cublas {
     void *blas, *lt;
@@ -222,6 +229,9 @@ cublaslt *cublaslt_make(cublas *p, const cublas_product *q, int *count)
     bool ok = !p->desc_create(&l->desc, compute_of(q), scale) &&
               !p->desc_set(l->desc, DESC_TRANSA, &ta, sizeof ta) &&
               !p->desc_set(l->desc, DESC_TRANSB, &tb, sizeof tb);
+    if (ok && q->epilogue)
+        ok = !p->desc_set(l->desc, DESC_EPILOGUE, &q->epilogue, sizeof q->epilogue) &&
+             !p->desc_set(l->desc, DESC_BIAS, &q->bias, sizeof q->bias);
     if (ok && q->fast) ok = !p->desc_set(l->desc, DESC_FAST_ACCUM, &fast, 1);
     const uint64_t m = (uint64_t)q->n, n = (uint64_t)q->m, k = (uint64_t)q->k;
     ok = ok && !p->layout_create(&l->a, kind_of(q->in), ta ? k : m, ta ? m : k, (int64_t)(ta ? k : m)) &&

@@ -21,7 +21,8 @@
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
  *   X6 [0]               1: f32 as three bf16 parts (planes of the maps' third dim), six products a k-block, the small ones first
- *   EPI [0]              1: st_epilogue of generated.cuh on every element */
+ *   EPI [0]              1: the epilogue of generated.cuh, by its parts: each thread fetches its share of what belongs to the tile's rows and columns before the
+ *                        main loop; the expression then runs on the sums in their registers, and C leaves as it does without */
 #include "async.cuh"
 
 #ifndef AMN
@@ -77,11 +78,19 @@
 #    include "epilogue.cuh"
 #endif
 
+#if !EPI
+#    define ST_EPI_ROWS 0
+#    define ST_EPI_COLS 0
+#endif
+#define SOME(n) ((n) > 0 ? (n) : 1)
+
 #define KB (128 / ABYTES) /* k in a stage */
 #define CS ((int)sizeof(TC))
 #define CW (128 / CS) /* columns of C in 128 bytes */
-#ifndef CB
-#    define CB (BN / CW)
+#ifdef CB
+#    define BOXES (CB < BN / CW ? CB : BN / CW)
+#else
+#    define BOXES (BN / CW)
 #endif
 #define CL (CM * CN)
 #define PEERS (CM + CN - 1) /* blocks that write into my ring, me included */
@@ -90,10 +99,9 @@
 #define MT (BM / (PP ? 1 : NCONS) / 64) /* blocks of 64 rows of one consumer */
 #define BOX_BYTES (BM * 128)
 #define WARP_C 2048 /* EST: 16 rows of 128 bytes a warp */
-#define C_BYTES (EST ? NCONS * 4 * WARP_C : CB * BOX_BYTES)
+#define VECTORS (4 * (ST_EPI_COLS * BN + ST_EPI_ROWS * MT * 64)) /* what a consumer fetched for its tile */
+#define C_BYTES (EST ? NCONS * 4 * WARP_C : BOXES * BOX_BYTES)
 #define ARRIVALS ((PP ? 1 : NCONS) * PEERS)
-/* places of a step (see apply) whose reads are in flight at a time */
-#define AHEAD (MT * BN > 256 ? 1 + EPI : EPI || (EST && CS < 4) ? 4 : 2)
 #define THREADS (NCONS * 128 + 128)
 
 #if PP && (NCONS != 2 || !WAIT || !EST || SPLIT)
@@ -168,7 +176,14 @@ typedef float val_t;
 INL u32 bits(acc_t v) { return raw(from<TC>(v)); }
 INL val_t value(TC v) { return to_f32(v); }
 #endif
-INL u32 pair_of(acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 * CS : 0); }
+/* two neighbours; the first argument names C's type */
+template <class T> INL u32 pair_of(T, acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 * CS : 0); }
+#ifndef INTEGER
+INL u32 pair_of(bf16, float lo, float hi) { return pack_bf16(lo, hi); }
+INL u32 pair_of(f16, float lo, float hi) { return pack_f16(lo, hi); }
+INL u32 pair_of(e4m3, float lo, float hi) { return pack_e4m3(lo, hi); }
+INL u32 pair_of(e5m2, float lo, float hi) { return pack_e5m2(lo, hi); }
+#endif
 
 #if EPI
 #    define EPI_PARAM , const __grid_constant__ st_epi epi
@@ -179,8 +194,8 @@ INL u32 pair_of(acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 
 #    define EPI_FORMAL
 #    define EPI_ARG
 #endif
-#if BN % 32
-#    error a tile ends in steps of 32 columns
+#if BN % 16
+#    error columns are staged by 16
 #endif
 /* 16 columns (d: two groups of 8) of 16 rows into rows of 128 bytes, swizzled by the row. row, col: of the first */
 INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
@@ -188,8 +203,8 @@ INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
     const u32 byte = col * CS;
     if (CS == 2) {
         const u32 r = row + (lane & 15), ch = (byte >> 4) + (lane >> 4);
-        sts_matrix(base + r * 128 + ((ch ^ (r & 7)) << 4), pair_of(d[0], d[1]), pair_of(d[2], d[3]),
-                   pair_of(d[4], d[5]), pair_of(d[6], d[7]));
+        sts_matrix(base + r * 128 + ((ch ^ (r & 7)) << 4), pair_of(TC(), d[0], d[1]), pair_of(TC(), d[2], d[3]),
+                   pair_of(TC(), d[4], d[5]), pair_of(TC(), d[6], d[7]));
     } else {
 #pragma unroll
         for (int q = 0; q < 4; q++) { /* rows r and r + 8 of both groups */
@@ -198,66 +213,146 @@ INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
             if (CS == 4)
                 sts8(a, bits(d[2 * q]), bits(d[2 * q + 1]));
             else
-                sts2(a, (u16)pair_of(d[2 * q], d[2 * q + 1]));
+                sts2(a, (u16)pair_of(TC(), d[2 * q], d[2 * q + 1]));
         }
     }
 }
 
 #if !SPLIT
-/* a sum's 32 bits, and back */
-INL u32 word(float v) { return raw(v); }
-INL u32 word(i32 v) { return (u32)v; }
+/* what a sum's register holds until it is stored: the value, or of integers the bits of C */
 #    ifdef INTEGER
-INL val_t sum_of(u32 w) { return (double)(i32)w; }
+template <class T> INL acc_t finished(T v) { return (acc_t)raw(from<TC>(v)); }
 #    else
-INL val_t sum_of(u32 w) { return f32_of_bits(w); }
+INL acc_t finished(float v) { return v; }
 #    endif
-/* alpha, beta and the epilogue on four neighbours: place e (row e/8, columns from 4 (e%8)) of a step. INSIDE: all of them are elements of C; without a
- * branch among them, the reads of several places are in flight together. */
-template <bool INSIDE> INL void old_values(const gemm_args &p, int r0, int c0, int e, int g, lanes<TC, 4> &o)
+/* Before an epilogue the sums of integers become f32; f32 sums are. */
+INL acc_t before(val_t v)
 {
-    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
-    if (!INSIDE && row >= p.m) return;
-    const TC *const at = p.c + g * p.cg + row * p.ldc + col;
-    if (INSIDE && p.vec)
-        o = *(const lanes<TC, 4> *)at;
-    else
-#    pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (INSIDE || col + j < p.n) o.e[j] = at[j];
+#    if EPI && defined INTEGER
+    return (acc_t)raw((float)v);
+#    else
+    return finished(v);
+#    endif
 }
-template <bool INSIDE>
-INL void apply(uint4 x, const gemm_args &p EPI_FORMAL, int r0, int c0, int e, int g, lanes<TC, 4> &o)
+/* alpha * sum + beta * C, in the registers of the sums. C is read an element at a time, through the first-level cache: nearly all of a line's elements are some lane's. m0,
+ * n0: of a consumer's tile */
+INL void scale(acc_t (&d)[MT][BN / 2], const gemm_args &p, int m0, int n0, int z, int t)
 {
-    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
-    if (!INSIDE && (row >= p.m || col >= p.n)) return;
-    const u32 w[4] = {x.x, x.y, x.z, x.w};
+    const int r0 = m0 + t / 32 * 16 + (t & 31) / 4, c0 = n0 + 2 * (t & 3);
     const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
+    const bool old = p.beta != 0;
 #    pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (INSIDE || col + j < p.n) {
-            val_t v = alpha * sum_of(w[j]);
-            const val_t both = v + beta * value(o.e[j]);
-            v = beta != 0 ? both : v;
-#    if EPI
-            v = (val_t)st_epilogue(epi, v, row, col + j, p.g0 + g);
-#    endif
-            o.e[j] = from<TC>(v);
+    for (int i = 0; i < MT; i++)
+#    pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int r = r0 + i * 64 + h * 8;
+            int left = r < p.m ? p.n - c0 : 0; /* opaque: else what is known of a column in one row is kept for the next, in a register */
+            asm volatile("" : "+r"(left));
+            const TC *const at = p.c + z * p.cg + r * p.ldc + c0;
+#    pragma unroll
+            for (int j = 0; j < BN / 8; j++) {
+                if (j % (MT * BN > 320 ? 1 : 4) == 0) asm volatile("" ::: "memory"); /* reads ahead take registers */
+#    pragma unroll
+                for (int k = 0; k < 2; k++) {
+                    acc_t &x = d[i][4 * j + 2 * h + k];
+                    TC o = TC();
+                    if (old && 8 * j + k < left) o = at[8 * j + k];
+                    const val_t v = alpha * (val_t)x, both = v + beta * value(o);
+                    x = before(old ? both : v);
+                    asm volatile("" : ST_ACC_REG(x));
+                }
+            }
         }
 }
-template <bool INSIDE> INL void put(const gemm_args &p, int r0, int c0, int e, int g, const lanes<TC, 4> &o)
+#    if EPI
+INL void meet(int w) /* by a constant: else the block takes all 16 barriers */
 {
-    const int row = r0 + (e >> 3), col = c0 + (e & 7) * 4;
-    TC *const at = p.c + g * p.cg + row * p.ldc + col;
-    if (!INSIDE && row >= p.m) return;
-    if (INSIDE && p.vec)
-        *(lanes<TC, 4> *)at = o;
+    if (w == 0)
+        BAR_SYNC(3, 128);
     else
-#    pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (INSIDE || col + j < p.n) at[j] = o.e[j];
+        BAR_SYNC(4, 128);
 }
-INL uint4 place(u32 buf, int e) { return lds16(buf + (e >> 3) * 128 + (((e & 7) ^ (e >> 3 & 7)) << 4)); }
+/* A thread's share of the operands of its consumer's tile: of columns t, t + 128, ... and of row t. Loaded before the main loop, which hides the wait, put
+ * into shared memory after it. */
+struct fetched {
+    float col[(BN + 127) / 128][SOME(ST_EPI_COLS)], row[SOME(ST_EPI_ROWS)], one[SOME(ST_EPI_ONES)];
+    METHOD void get(const st_epi &e, int m0, int n0, int g, int m, int n, int t)
+    {
+#        pragma unroll
+        for (int u = 0; u < (BN + 127) / 128; u++)
+            if (t + u * 128 < BN) st_epi_cols(e, col[u], min(n0 + t + u * 128, n - 1), g);
+        if (t < MT * 64) st_epi_rows(e, row, min(m0 + t, m - 1), g);
+        st_epi_ones(e, one, 0, g);
+    }
+    METHOD void put(float *to, int t, int w) const
+    {
+        if (ST_EPI_COLS + ST_EPI_ROWS == 0) return;
+        meet(w); /* the last tile's have been read */
+#        pragma unroll
+        for (int q = 0; q < ST_EPI_COLS; q++)
+#        pragma unroll
+            for (int u = 0; u < (BN + 127) / 128; u++)
+                if (t + u * 128 < BN) to[q * BN + t + u * 128] = col[u][q];
+#        pragma unroll
+        for (int q = 0; q < ST_EPI_ROWS; q++)
+            if (t < MT * 64) to[ST_EPI_COLS * BN + q * MT * 64 + t] = row[q];
+        meet(w);
+    }
+};
+/* The expression on a consumer's sums where they are (before() has been there where p.scaled). */
+INL void finish(acc_t (&d)[MT][BN / 2], const fetched &f, const st_epi &e, const gemm_args &p,
+                const float *vectors, int m0, int n0, int z, int t)
+{
+    const int r0 = t / 32 * 16 + (t & 31) / 4, c0 = 2 * (t & 3), g = p.g0 + z;
+    float row[MT][2][SOME(ST_EPI_ROWS)];
+#        pragma unroll
+    for (int i = 0; i < MT; i++)
+#        pragma unroll
+        for (int h = 0; h < 2; h++)
+#        pragma unroll
+            for (int q = 0; q < ST_EPI_ROWS; q++)
+                row[i][h][q] = vectors[ST_EPI_COLS * BN + q * MT * 64 + i * 64 + r0 + h * 8];
+#        pragma unroll
+    for (int j = 0; j < BN / 8; j++) {
+        float col[2][SOME(ST_EPI_COLS)], full[MT][2][2][SOME(ST_EPI_FULL)], out[2][SOME(ST_EPI_OUTS)];
+        const int n1 = n0 + 8 * j + c0;
+#        pragma unroll
+        for (int q = 0; q < ST_EPI_COLS; q++) {
+            const lanes<float, 2> x = *(const lanes<float, 2> *)(vectors + q * BN + 8 * j + c0);
+            col[0][q] = x.e[0];
+            col[1][q] = x.e[1];
+        }
+#        if ST_EPI_FULL
+        /* clamped, not skipped: what lies outside of C is never stored; columns are even in number where they are read in pairs */
+        const int last = p.n - 1, in = n1 < last ? n1 : last & ~1;
+#            pragma unroll
+        for (int i = 0; i < MT; i++)
+#            pragma unroll
+            for (int h = 0; h < 2; h++)
+                st_epi_full(e, full[i][h], min(m0 + r0 + i * 64 + h * 8, p.m - 1), in, min(in + 1, last), g);
+#        endif
+#        pragma unroll
+        for (int i = 0; i < MT; i++)
+#        pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const int m = m0 + r0 + i * 64 + h * 8;
+#        pragma unroll
+                for (int k = 0; k < 2; k++) {
+                    acc_t &x = d[i][4 * j + 2 * h + k];
+#        ifdef INTEGER
+                    const float v = p.scaled ? f32_of_bits((u32)x) : (float)x;
+#        else
+                    const float v = x;
+#        endif
+                    x = finished(st_epilogue_of(row[i][h], col[k], f.one, full[i][h][k], out[k], v, m, n1 + k, g));
+                }
+#        if ST_EPI_OUTS
+                st_epi_outs(e, out, m, n1, g, m < p.m && n1 < p.n, m < p.m && n1 + 1 < p.n);
+#        endif
+            }
+    }
+}
+#    endif
 #endif
 
 INL void store_bits(TC *at, u32 v)
@@ -269,24 +364,49 @@ INL void store_bits(TC *at, u32 v)
     else
         *(u8 *)at = (u8)v;
 }
+/* One staged row to any address of the type. */
+INL void flush_row(u32 buf, int r, const gemm_args &p, TC *at, int col, int width, int lane)
+{
+    if (CS == 2 && col + width <= p.n) { /* in whole words, between those of a row that starts within one */
+        const bool mine = lane < width / 2;
+        const u32 w = lds_bytes(buf + (((lane >> 2) ^ (r & 7)) << 4) + (lane & 3) * 4, 4), next = __shfl_down_sync(~0u, w, 1);
+        if (((u64)at & 2) == 0) {
+            if (mine) *(u32 *)(at + 2 * lane) = w;
+        } else if (mine) {
+            if (lane == 0) store_bits(at, w);
+            if (lane < width / 2 - 1)
+                *(u32 *)(at + 2 * lane + 1) = __byte_perm(w, next, 0x5432);
+            else
+                store_bits(at + width - 1, w >> 16);
+        }
+        return;
+    }
+#pragma unroll
+    for (int v = 0; v < CW; v += 32) {
+        const int c = v + lane;
+        if (c < width && col + c < p.n)
+            store_bits(at + c, lds_bytes(buf + (((c * CS >> 4) ^ (r & 7)) << 4) + (c * CS & 15), CS));
+    }
+}
 /* A warp's 16 staged rows of `width` columns to memory; row, col: of the first. */
 INL void flush(u32 buf, const gemm_args &p, TC *out, int row, int col, int width, int lane)
 {
     const int chunks = width * CS / 16;
     if (p.vec && col + width <= p.n) {
 #pragma unroll
-        for (int v = 0; v < chunks / 2; v++) {
+        for (int v = 0; v < (chunks + 1) / 2; v++) {
             const int e = v * 32 + lane, r = e / chunks, ch = e % chunks;
+            if (chunks % 2 && r > 15) break;
             const uint4 x = lds16(buf + r * 128 + ((ch ^ (r & 7)) << 4));
             if (row + r < p.m) store16(out + (row + r) * p.ldc + col + ch * (16 / CS), x);
         }
     } else {
 #pragma unroll 1
-        for (int r = 0; r < 16 && row + r < p.m; r++)
-#pragma unroll 1
-            for (int c = lane; c < width && col + c < p.n; c += 32)
-                store_bits(out + (row + r) * p.ldc + col + c,
-                           lds_bytes(buf + r * 128 + (((c * CS >> 4) ^ (r & 7)) << 4) + (c * CS & 15), CS));
+        for (int r = 0; r < 16 && row + r < p.m; r += 4)
+#pragma unroll
+            for (int u = 0; u < 4; u++)
+                if (row + r + u < p.m)
+                    flush_row(buf + (r + u) * 128, r + u, p, out + (row + r + u) * p.ldc + col, col, width, lane);
     }
 }
 
@@ -403,7 +523,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     } else { /* ---- consumers ---- */
         REGS_INC(CREG);
         launch_wait(); /* the previous grid may still read or write C and what the epilogue touches */
-        const int w = wg, lane = tid & 31, warp = (tid & 127) >> 5, wt = tid & 127;
+        const int w = wg, wt = tid & 127;
         /* the threads that free a stage, one for each block that writes into my ring: those of my cluster row, then column */
         const bool arriver = wt < PEERS;
         const u32 al = wt, dst = CL == 1        ? 0
@@ -411,10 +531,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                                                 : (al - CN + (al - CN >= rm ? 1u : 0u)) * CN + rn;
         u32 s = 0, ph = 0;
 #if PP
-        u32 it = w * kall; /* ring position of my next tile; the tiles between are the other's */
-        const int wrow = 0, first = cid + w * ncl, step = 2 * ncl;
+        const int wrow = 0, first = w, step = 2; /* the tiles between are the other's */
 #else
-        const int wrow = w * MT, first = cid, step = ncl;
+        const int wrow = w * MT, first = 0, step = 1;
 #endif
         const u32 a0 = sA + wrow * 8192;
         const u64 da0 = AMN ? desc_mn(a0, 8192) : desc_k(a0), db0 = BMN ? desc_mn(sB, 8192) : desc_k(sB);
@@ -425,7 +544,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #else
 #    define ACC d
 #endif
-        for (int t = first; t < nt; t += step) {
+        for (int turn = first;; turn += step) { /* one counter gives tile and place in the ring: registers are scarce */
+            const int t = cid + turn * ncl;
+            if (t >= nt) break;
             int m, n, z;
             tile_at(t, tm, tn, p.raster, &m, &n, &z);
             const int m0 = (m * CM + (int)rm) * BM, n0 = (n * CN + (int)rn) * BN;
@@ -438,11 +559,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #    pragma unroll
                 for (int j = 0; j < BN / 2; j++) sum[i][j] = 0;
 #endif
+#if EPI
+            fetched share;
+            share.get(epi, m0 + wrow * 64, n0, p.g0 + z, p.m, p.n, wt);
+#endif
             u32 prev = 0;
 #if PP
-            s = it % STAGES;
-            ph = it / STAGES & 1;
-            it += 2 * kall;
+            s = (u32)turn * kall % STAGES;
+            ph = (u32)turn * kall / STAGES & 1;
             if (t != cid) { /* my turn to issue wgmma */
                 if (w == 0)
                     BAR_SYNC(1, 256);
@@ -511,67 +635,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 else
                     arrive_at(empty + 8 * prev, dst);
             }
-            const u32 buf = sC + (w * 4 + warp) * WARP_C;
+            int ti; /* asked again, not kept in registers through the main loop */
+            asm volatile("mov.u32 %0, %%tid.x;" : "=r"(ti));
+            ti &= 127;
+            const int lane = ti & 31, warp = ti >> 5;
+            [[maybe_unused]] const u32 buf = sC + (w * 4 + warp) * WARP_C;
 #if !SPLIT
-            if (EPI || p.scaled) {
-                /* Steps of 16 rows and 32 columns: a warp's sums to its staging as they are, then four neighbours a lane through the expression, so that its code stands here
-             * four times and what it reads and writes is contiguous. The loop over steps is one loop, though registers have no run-time index. */
-#    pragma unroll 1
-                for (int step = 0; step < MT * BN / 32; step++) {
-#    pragma unroll
-                    for (int i = 0; i < MT * BN / 32; i++)
-                        if (step == i) {
-                            const acc_t *x = &ACC[i / (BN / 32)][i % (BN / 32) * 16];
-#    pragma unroll
-                            for (int q = 0; q < 4; q++)
-#    pragma unroll
-                                for (int k = 0; k < 2; k++) {
-                                    const u32 r = (lane >> 2) + (q & 1) * 8;
-                                    const u32 byte = ((q >> 1) * 16 + k * 8 + 2 * (lane & 3)) * 4;
-                                    sts8(buf + r * 128 + (((byte >> 4) ^ (r & 7)) << 4) + (byte & 15),
-                                         word(x[(q >> 1) * 8 + k * 4 + (q & 1) * 2]),
-                                         word(x[(q >> 1) * 8 + k * 4 + (q & 1) * 2 + 1]));
-                                }
-                        }
-                    __syncwarp();
-                    const int r0 = m0 + (wrow + step / (BN / 32)) * 64 + warp * 16,
-                              c0 = n0 + step % (BN / 32) * 32;
-                    if ((EPI || MT * BN <= 256) && r0 + 16 <= p.m && c0 + 32 <= p.n) {
-                        /* all reads of the places, then all writes */
-#    pragma unroll 1
-                        for (int v = 0; v < 4; v += AHEAD) {
-                            uint4 x[AHEAD];
-                            lanes<TC, 4> o[AHEAD] = {};
-#    pragma unroll
-                            for (int u = 0; u < AHEAD; u++) x[u] = place(buf, (v + u) * 32 + lane);
-                            if (p.beta != 0)
-#    pragma unroll
-                                for (int u = 0; u < AHEAD; u++)
-                                    old_values<true>(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
-#    pragma unroll
-                            for (int u = 0; u < AHEAD; u++)
-                                apply<true>(x[u], p EPI_ARG, r0, c0, (v + u) * 32 + lane, z, o[u]);
-#    pragma unroll
-                            for (int u = 0; u < AHEAD; u++)
-                                put<true>(p, r0, c0, (v + u) * 32 + lane, z, o[u]);
-                        }
-                    } else {
-#    pragma unroll 1
-                        for (int v = 0; v < 4; v++) {
-                            const int e = v * 32 + lane;
-                            lanes<TC, 4> o = {};
-                            if (p.beta != 0) old_values<false>(p, r0, c0, e, z, o);
-                            apply<false>(place(buf, e), p EPI_ARG, r0, c0, e, z, o);
-                            put<false>(p, r0, c0, e, z, o);
-                        }
-                    }
-                    __syncwarp();
-                }
-                continue;
-            }
+            if (p.scaled) scale(ACC, p, m0 + wrow * 64, n0, z, ti);
+#    if EPI
+            float *const vectors = (float *)(sm + STAGES * (A_BYTES + B_BYTES) + C_BYTES + STAGES * 16 + w * VECTORS);
+            share.put(vectors, ti, w);
+            finish(ACC, share, epi, p, vectors, m0 + wrow * 64, n0, z, ti);
+#    endif
 #endif
-#if EPI
-#elif EST
+#if EST
 /* each warp on its own: registers, 16 swizzled rows of 128 bytes, 16 bytes a lane to memory */
 #    pragma unroll
             for (int i = 0; i < MT; i++) {
@@ -579,19 +656,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #    pragma unroll
                 for (int c = 0; c < BN; c += CW) {
                     const int width = BN - c < CW ? BN - c : CW;
+                    int ln = lane; /* opaque: else the addresses of one step are kept for the next, in registers */
+                    asm volatile("" : "+r"(ln));
 #    pragma unroll
                     for (int q = 0; q < CW / 16; q++)
-                        if (q * 16 < width) stage(buf, 0, q * 16, lane, &ACC[i][c / 2 + q * 8]);
+                        if (q * 16 < width) stage(buf, 0, q * 16, ln, &ACC[i][c / 2 + q * 8]);
                     __syncwarp();
-                    flush(buf, p, p.c + z * p.cg, r0, n0 + c, width, lane);
+                    flush(buf, p, p.c + z * p.cg, r0, n0 + c, width, ln);
                     __syncwarp();
                 }
             }
 #else
 /* registers, swizzled boxes of 128 bytes of columns, TMA */
 #    pragma unroll
-            for (int c = 0; c < BN / CW; c += CB) {
-                if (wt == 0) tma_wait_read();
+            for (int c = 0; c < BN / CW; c += BOXES) {
+                if (ti == 0) tma_wait_read();
                 if (w == 0)
                     BAR_SYNC(1, 128);
                 else
@@ -599,7 +678,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #    pragma unroll
                 for (int i = 0; i < MT; i++)
 #    pragma unroll
-                    for (int b = 0; b < CB; b++)
+                    for (int b = 0; b < BOXES; b++)
 #    pragma unroll
                         for (int q = 0; q < CW / 16; q++)
                             stage(sC + b * BOX_BYTES, (wrow + i) * 64 + warp * 16, q * 16, lane,
@@ -609,9 +688,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     BAR_SYNC(1, 128);
                 else
                     BAR_SYNC(2, 128);
-                if (wt == 0) {
+                if (ti == 0) {
 #    pragma unroll
-                    for (int b = 0; b < CB; b++) {
+                    for (int b = 0; b < BOXES; b++) {
                         if (BATCH)
                             tma_store3(&tc, sC + b * BOX_BYTES + wrow * 8192, n0 + (c + b) * CW,
                                        m0 + wrow * 64, z);

@@ -44,8 +44,9 @@ static bool takes_types(const st_sm90_row *row, const st_contract *c, char *why,
         snprintf(why, n, "takes f32, as three bf16 parts");
         return false;
     }
-    if (!((f32 && c->tc == STRATA_F32) || (half && float_c) || (f8 && (float_c || is_f8(c->tc))) ||
-          (integer && (c->tc == STRATA_I32 || c->tc == STRATA_F32)))) {
+    const bool i8_c = c->tc == STRATA_I8;
+    if (!((f32 && c->tc == STRATA_F32) || (half && (float_c || i8_c)) || (f8 && (float_c || is_f8(c->tc))) ||
+          (integer && (c->tc == STRATA_I32 || c->tc == STRATA_F32 || i8_c)))) {
         snprintf(why, n, "takes 16-bit floats, 8-bit floats, i8, and f32 as tf32; not %s x %s into %s",
                  strata_type_name((strata_type)c->ta), strata_type_name((strata_type)c->tb),
                  strata_type_name((strata_type)c->tc));
@@ -245,6 +246,10 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "stores C by TMA: its address, columns and pitch must be multiples of 16 bytes");
         return false;
     }
+    if (text && row->pp && row->bn > 160) {
+        snprintf(why, n, "holds so many sums that an epilogue has no registers");
+        return false;
+    }
     q->epilogue = text != NULL;
     q->us = predict(q, gpu);
     if (row->kind == ST_SM90_SPLIT && q->splits == 1) {
@@ -263,6 +268,8 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
 unsigned st_sm90_smem(const st_sm90 *q)
 {
     const st_sm90_row *r = q->row;
-    const int staging = r->tma_store ? 4 * r->bm * 128 : r->consumers * 4 * 2048;
-    return (unsigned)(r->stages * (r->bm + r->bn) * 128 + staging + r->stages * 16);
+    const int staging = r->tma_store ? 512 * 128 : r->consumers * 4 * 2048;
+    const int high = r->pp ? r->bm : r->bm / r->consumers; /* of a consumer's tile */
+    const int fetched = q->epilogue ? r->consumers * ST_EPI_VECTORS * 4 * (r->bn + high) : 0;
+    return (unsigned)(r->stages * (r->bm + r->bn) * 128 + staging + r->stages * 16 + fetched);
 }

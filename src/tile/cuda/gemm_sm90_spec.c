@@ -73,7 +73,7 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     st_generic_option(s, "-DCM=%d", row->cm);
     st_generic_option(s, "-DCN=%d", row->cn);
     st_generic_option(s, "-DEST=%d", !row->tma_store);
-    if (row->tma_store) st_generic_option(s, "-DCB=4");
+    if (row->tma_store) st_generic_option(s, "-DCB=%d", 512 / row->bm);
     st_generic_option(s, "-DPREG=%d", row->preg);
     st_generic_option(s, "-DCREG=%d", row->creg);
     st_generic_option(s, "-DBATCH=%d", batch);
@@ -158,6 +158,9 @@ static const combination combinations[] = {
     {STRATA_F8E5M2, STRATA_F8E5M2, STRATA_F8E4M3},
     {STRATA_I8, STRATA_I8, STRATA_I32},
     {STRATA_I8, STRATA_I8, STRATA_F32},
+    {STRATA_I8, STRATA_I8, STRATA_I8},
+    {STRATA_BF16, STRATA_BF16, STRATA_I8},
+    {STRATA_F16, STRATA_F16, STRATA_I8},
 };
 static const bool layouts[4][2] = {
     {false, false}, {false, true}, {true, true}, {true, false}}; /* tn tt nt nn */
