@@ -209,6 +209,11 @@ static strata_status make_plan(strata_handle *h, const st_conv *c, const strata_
     p->base.flops = 2 * y * (double)(c->c / c->groups) * (double)c->r * (double)c->s;
     p->base.bytes = (double)c->es * (y + (double)c->n * (double)c->c * (double)c->h * (double)c->wd +
                                      (double)c->o * (double)(c->c / c->groups) * (double)c->r * (double)c->s);
+    if (p->steps == 1) { /* what can be asked of the step can be asked of the whole */
+        p->base.only = p->step[0].plan;
+        memcpy(p->base.code, p->step[0].plan->code, sizeof p->base.code);
+    }
+    if (p->steps) snprintf(p->base.order, sizeof p->base.order, "%s", p->step[0].plan->order);
     if (s == STRATA_OK && !write_text(p))
         s = st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for the plan's text", c->who);
     if (s) {
@@ -221,6 +226,17 @@ static strata_status make_plan(strata_handle *h, const st_conv *c, const strata_
 
 /* ---- public -------------------------------------------------------------------------------------------------------- */
 
+/* A gradient of weights sums over the images: there is nothing to keep apart. */
+static strata_status keep_images_apart(strata_handle *h, const strata_choice *choice, st_conv *c)
+{
+    if (!h->batch_invariant && !(choice && choice->batch_invariant)) return STRATA_OK;
+    if (c->epilogue && strstr(c->epilogue, "index"))
+        return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
+                       "%s: an epilogue that counts rows with index() cannot be batch-invariant", c->who);
+    c->images_apart = true;
+    return STRATA_OK;
+}
+
 static strata_status one_shot(strata_handle *h, st_conv_kind kind, const strata_conv *o, strata_tensor x,
                               strata_tensor w, strata_tensor y)
 {
@@ -228,6 +244,7 @@ static strata_status one_shot(strata_handle *h, st_conv_kind kind, const strata_
     strata_status s = st_handle_check(h, call[kind]);
     if (s) return s;
     s = st_conv_check(h, kind, call[kind], o, x, w, y, &c);
+    if (!s) s = keep_images_apart(h, NULL, &c);
     return s ? s : run_now(h, &c);
 }
 
@@ -244,6 +261,7 @@ static strata_status planned(strata_handle *h, st_conv_kind kind, const strata_c
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: plan is NULL; give the address of a strata_plan pointer", who);
     s = st_conv_check(h, kind, who, o, x, w, y, &c);
+    if (!s) s = keep_images_apart(h, choice, &c);
     return s ? s : make_plan(h, &c, choice, plan);
 }
 

@@ -19,6 +19,7 @@ typedef struct st_conv {
     int64_t n, c, h, wd, o, r, s, p, q, groups; /* wd: the image's width */
     int64_t pad[2], pad_end[2], stride[2], dilation[2];
     bool flip, accumulate;
+    bool images_apart; /* batch invariance: each image is computed as one alone is */
     int64_t es;
     const char *epilogue;
     const strata_operand *operand;

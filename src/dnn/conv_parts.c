@@ -143,6 +143,26 @@ static bool data_gradient(const st_conv *c, int64_t i, st_conv_part *part)
     return true;
 }
 
+/* The images, outermost axis of the rows, become items of the batch. */
+static void take_images_apart(st_contract *t)
+{
+    const st_axis images = t->m.ax[0];
+    for (int d = 0; d + 1 < (int)t->m.count; d++) t->m.ax[d] = t->m.ax[d + 1];
+    for (int d = (int)t->batch.count; d > 0; d--) t->batch.ax[d] = t->batch.ax[d - 1];
+    memset(&t->m.ax[--t->m.count], 0, sizeof images);
+    t->batch.ax[0] = images;
+    t->batch.count++;
+    for (int b = 0; b < (int)t->bounds; b++) t->bound[b].m--;
+    for (int i = 0; i < (int)t->epi_operands; i++) {
+        st_epi_operand *e = &t->epi[i];
+        const int64_t step = e->sm[0];
+        for (int d = 0; d + 1 < ST_AXES; d++) e->sm[d] = e->sm[d + 1];
+        for (int d = ST_AXES - 1; d > 0; d--) e->sb[d] = e->sb[d - 1];
+        e->sm[ST_AXES - 1] = 0;
+        e->sb[0] = step;
+    }
+}
+
 int64_t st_conv_parts(const st_conv *c)
 {
     switch (c->kind) {
@@ -164,6 +184,7 @@ bool st_conv_part_at(const st_conv *c, int64_t i, st_conv_part *part)
         weights(c, part);
     else if (!data_gradient(c, i, part))
         return false;
+    if (c->images_apart && c->kind != ST_CONV_WEIGHTS) take_images_apart(&part->problem);
     st_tile_simplify(&part->problem);
     return true;
 }

@@ -357,6 +357,7 @@ const char *strata_plan_order(const strata_plan *p) { return alive(p) ? p->order
 
 int strata_plan_candidates(const strata_plan *p, int i, strata_candidate *c)
 {
+    if (alive(p) && p->only) p = p->only;
     if (!alive(p) || !p->kept || !c || i < 0 || i >= p->kept->count) return 0;
     st_plan_candidate(&p->kept->list[i], &p->chosen, c);
     c->chosen = i == p->kept->chosen;

@@ -11,7 +11,14 @@
 #include <strata/plan.h>
 
 /* kinds of problem; a provider serves one */
-typedef enum st_op { ST_OP_CONTRACT, ST_OP_POINTWISE, ST_OP_POOL, ST_OP_FUSED, ST_OP_CUSTOM, ST_OP_COUNT } st_op;
+typedef enum st_op {
+    ST_OP_CONTRACT,
+    ST_OP_POINTWISE,
+    ST_OP_POOL,
+    ST_OP_FUSED,
+    ST_OP_CUSTOM,
+    ST_OP_COUNT
+} st_op;
 
 /* devices that a provider's plans run on */
 typedef enum st_where { ST_ON_CPU, ST_ON_CUDA } st_where;
@@ -106,8 +113,9 @@ struct strata_plan {
     st_candidate chosen;
     char code[STRATA_PLAN_CODE];
     char order[192];
-    char *text;           /* describe's text, made when the plan is built */
-    struct st_kept *kept; /* problem and candidates, of plans that callers own; NULL */
+    char *text;              /* describe's text, made when the plan is built */
+    struct st_kept *kept;    /* problem and candidates, of plans that callers own; NULL */
+    const strata_plan *only; /* NULL, or the one step that this plan is: its candidates are this plan's */
     /* Constant operands (prepare.c). Bit i of preparable: data[i] can be. What is prepared lies in memory of the handle's device; on a CPU it begins
      * with a st_prepared_head, which runs compare. */
     uint64_t preparable;

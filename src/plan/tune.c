@@ -333,6 +333,12 @@ strata_status strata_tune(strata_handle *h, const strata_plan *p, void *const da
         return st_fail(e, STRATA_ERROR_ARGUMENT,
                        "strata_tune: the plan is %s; make one with a function that ends in _plan",
                        p ? "destroyed, or not a strata_plan" : "NULL");
+    if (p->only && data)
+        return st_fail(
+            e, STRATA_ERROR_ARGUMENT,
+            "strata_tune: this plan (%s) is searched with buffers of the search's own; give NULL as data",
+            p->title);
+    if (p->only) p = p->only;
     if (o->reserved[0] | o->reserved[1] | o->reserved[2] | o->reserved[3])
         return st_fail(e, STRATA_ERROR_ARGUMENT,
                        "strata_tune: reserved words of strata_tune_options are not zero; start from {0}");

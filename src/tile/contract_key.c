@@ -105,15 +105,13 @@ static void key(const st_problem *p, char *text, size_t n)
     if (rest) put(&l, "%s #%08x", p->text ? " epilogue" : "", (unsigned)(rest ^ rest >> 32));
 }
 
-/* Many rows, so that kernels for few of them are not in question; one item. */
+/* Many rows, so that kernels for few of them are not in question; one item. Several row axes, or a window's, are those of one image: images
+ * are items where batch invariance is asked for (dnn/conv_parts.c). */
 static bool canonical(const st_problem *p, void *data)
 {
     st_contract *c = data;
     memcpy(c, p->data, p->bytes);
-    const int rows = rows_axis(c);
-    if (rows >= 0) c->m.ax[rows].len = 4096;
-    for (int d = 0; !c->bounds && d < (int)c->m.count; d++)
-        if (d != rows) c->m.ax[d].len = 1;
+    if (!c->bounds && c->m.count == 1) c->m.ax[0].len = 4096;
     for (int d = 0; d < (int)c->batch.count; d++) c->batch.ax[d].len = 1;
     return true;
 }

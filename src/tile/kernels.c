@@ -14,9 +14,18 @@
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
 
+/* Kernels without fused multiply-add round every product, which gives other bits: it is part of the order's words. */
 static const st_kernel_row rows[] = {
 #define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl) \
-    {#id, provider, family, types, isa, type, needs, order, &st_kernel_##id},
+    {#id,                                                                     \
+     provider,                                                                \
+     family,                                                                  \
+     types,                                                                   \
+     isa,                                                                     \
+     type,                                                                    \
+     needs,                                                                   \
+     (needs) ? order : order "; products rounded",                            \
+     &st_kernel_##id},
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
 };

@@ -121,6 +121,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         o->row = &row[i];
         o->order = row[i].order;
         o->us = -1;
+        o->row_count_matters = true; /* which side is the small one, and so the form, follows from it */
         if (st_kernel_why_not(&row[i], h->cpu, o->why, sizeof o->why)) continue;
         if (!fits) {
             snprintf(o->why, sizeof o->why, "%s", why);
@@ -130,6 +131,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         double scale = row[i].needs & ST_ISA_AVX512 ? 1 : row[i].needs & ST_ISA_AVX2 ? 1.3 : 4;
         o->us = predict(h, c, &s) * (h->cpu->level == ST_LEVEL_PORTABLE ? 1 : scale);
         const st_skinny_kernel *k = row[i].impl;
+        if (s.nt) o->order_arg = k->vl; /* lanes */
         int64_t size = c->ta == STRATA_F64 ? 8 : 4;
         o->workspace = (size_t)(st_round_up((s.m * (s.k + k->vl)) * size, 64) +
                                 st_round_up(s.m * (st_round_up(s.n, k->vl) + k->vl) * size, 64));
@@ -329,4 +331,5 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     return STRATA_OK;
 }
 
-const st_provider st_gemm_skinny_provider = {"gemm_skinny", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};
+const st_provider st_gemm_skinny_provider = {
+    .name = "gemm_skinny", .op = ST_OP_CONTRACT, .enumerate = enumerate, .build = build, .where = ST_ON_CPU};

@@ -418,6 +418,10 @@ static int enumerate_form(strata_handle *h, const st_problem *p, st_candidate *o
             continue;
         }
         x->us = among_others(h, &c, k, form, y.us);
+        /* a plain product may be taken turned round; of others batch-invariant plans take the images apart (contract_key.c) */
+        x->row_count_matters = c.bounds == 0 && c.m.count <= 1 && c.k.count <= 1;
+        /* forms divide k each in their own way; panels leave some columns to dot products in lanes */
+        x->order_arg = form + 1 + (form == ST_WIN_PANEL ? 100 * k->vl : 0);
         st_win_plan *
             trial; /* the exact workspace is what the plan itself says; a plan that fails says why when it is built */
         if (st_win_make(h, p, r, form, &trial)) continue;
