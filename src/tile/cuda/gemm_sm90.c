@@ -28,6 +28,26 @@ typedef struct st_maps {
 enum { RECENT = 16 };
 static _Thread_local st_maps recent[RECENT];
 
+/* block: of a cluster's member; warp: of a consumer's warp group; instruction: wgmma's, 32 bytes of k */
+static void fill_tile(const st_sm90 *q, strata_tile *t)
+{
+    const st_sm90_row *r = q->row;
+    *t = (strata_tile){.block_m = r->bm,
+                       .block_n = r->bn,
+                       .block_k = 128 / q->es,
+                       .warp_m = r->pp ? r->bm : r->bm / r->consumers,
+                       .warp_n = r->bn,
+                       .warp_k = 128 / q->es,
+                       .instruction_m = 64,
+                       .instruction_n = r->bn,
+                       .instruction_k = 32 / q->es,
+                       .stages = r->stages,
+                       .cluster_m = r->cm,
+                       .cluster_n = r->cn,
+                       .split_k = q->splits,
+                       .raster = r->raster};
+}
+
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
 {
     int count, n = 0;
@@ -39,12 +59,15 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         memset(x, 0, sizeof *x);
         const bool ok = !st_contract_rules(c, x->why, sizeof x->why) &&
                         st_sm90_configure(&r[i], c, p->text, h->gpu, &q, x->why, sizeof x->why);
-        st_sm90_id(&r[i], (int)(ok ? q.g.c.ta : c->ta), (int)(ok ? q.g.c.tb : c->tb), (int)c->tc, q.a.mn,
-                   q.b.mn, x->kernel, sizeof x->kernel);
+        st_sm90_id(&r[i], (int)(ok ? q.g.c.ta : c->ta), (int)(ok ? q.g.c.tb : c->tb), (int)c->tc,
+                   q.a.mn && !q.turned, q.b.mn || q.turned, x->kernel, sizeof x->kernel);
         x->order = st_sm90_order(&r[i], (int)c->ta);
         x->row = &r[i];
         x->us = ok ? q.us : -1;
         x->workspace = ok ? q.workspace : 0;
+        x->row_count_matters = r[i].kind == ST_SM90_SPLIT;
+        if (ok && q.splits > 1) x->order_arg = q.splits;
+        if (ok) fill_tile(&q, &x->tile);
         n++;
         if (!ok && h->gpu->cc != 90) break; /* one row says it for all */
     }
@@ -60,7 +83,7 @@ static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_
     const int64_t parts = s->part ? 3 : 1, item = s->item ? s->item : s->part; /* one plane after another */
     const int64_t dim[3] = {s->mn ? s->rows : q->K, s->mn ? q->K : s->rows, (s->item ? q->G : 1) * parts};
     const int64_t stride[3] = {0, s->pitch * q->es, item ? item * q->es : 16};
-    const int box[3] = {s->mn ? 64 : kb, s->mn ? 64 : tile, 1};
+    const int box[3] = {kb, s->mn ? kb : tile, 1};
     return st_gpu_map_tiled(h, map,
                             q->tf32   ? ST_GPU_TF32
                             : s->part ? STRATA_BF16
@@ -256,7 +279,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     strata_status s = st_contract_scalars(h, &p->head, r, &alpha, &beta);
     if (s) return s;
     if (alpha == 0) return launch_sum(h, p, data, alpha, beta, NULL, 0);
-    const char *a = data[q->g.swapped], *b = data[!q->g.swapped];
+    const bool exchanged = q->g.swapped != q->turned;
+    const char *a = data[exchanged], *b = data[!exchanged];
     if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
         (q->row->tma_store && (uintptr_t)data[2] % 16))
         return run_twin(h, p, data, r, alpha, beta);
@@ -273,7 +297,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (p->head.expr) st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &epi);
     const bool split = q->row->kind == ST_SM90_SPLIT;
     for (int64_t i = 0; i < q->outer && !s; i++)
-        s = launch(h, p, a + outer_offset(c, 'a', i) * q->es, b + outer_offset(c, 'b', i) * q->es,
+        s = launch(h, p, a + outer_offset(c, q->turned ? 'b' : 'a', i) * q->es,
+                   b + outer_offset(c, q->turned ? 'a' : 'b', i) * q->es,
                    split ? ws + q->partial_at : (char *)data[2] + outer_offset(c, 'c', i) * q->cs, alpha,
                    beta, i, found, &epi);
     if (!s && found) s = launch_exact(h, p, a0, b0, data[2], found, alpha, beta, &epi);
@@ -300,11 +325,16 @@ static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
     const st_contract *c = &q->g.c;
     st_gspec spec;
     char *text = NULL;
-    strata_status s = st_cuda_epilogue_text(&h->err, &q->g.own, p->head.expr, q->g.swapped, &text);
+    strata_status s =
+        st_cuda_epilogue_text(&h->err, &q->g.own, p->head.expr, q->g.swapped != q->turned, &text);
     if (!s) {
-        st_sm90_spec(q->row, (int)c->ta, (int)c->tb, (int)c->tc, q->tf32, q->a.mn, q->b.mn, q->batch, text,
-                     &spec);
+        st_sm90_spec(q->row, (int)c->ta, (int)c->tb, (int)c->tc, q->tf32, q->a.mn && !q->turned,
+                     q->b.mn || q->turned, q->batch, text, &spec);
         s = st_gpu_kernel_get(h, &spec.spec, &p->kernel);
+    }
+    if (!s && q->turned) { /* the kernel for alpha = 0 computes C as it is */
+        free(text);
+        s = st_cuda_epilogue_text(&h->err, &q->g.own, p->head.expr, q->g.swapped, &text);
     }
     if (!s) {
         st_sm90_sum_spec(q, text, &spec);

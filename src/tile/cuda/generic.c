@@ -52,6 +52,25 @@ static const char *order_of(const st_grow *row, bool split)
                  : "k ascending by the instruction's group of k, one accumulator";
 }
 
+/* What fixes an order of these words: the parts, and of the skinny kernels the pieces of k that their warps take. */
+static int64_t order_number(const st_grow *row, const st_gconfig *f)
+{
+    const int64_t parts = f->splits > 1 ? f->splits : 0;
+    if (row->kind < ST_G_SKINNY_K) return parts;
+    return ((parts * 64 + f->warps_k) * 64 + f->unroll) * 64 + f->vec[0] * 8 + f->vec[1];
+}
+
+static void fill_tile(const st_grow *row, const st_gconfig *f, strata_tile *t)
+{
+    *t = (strata_tile){.block_m = row->bm,
+                       .block_n = row->bn,
+                       .block_k = row->bk,
+                       .warp_m = row->warps_m > 0 ? row->bm / row->warps_m : 0,
+                       .warp_n = row->warps_n > 0 ? row->bn / row->warps_n : 0,
+                       .stages = row->stages,
+                       .split_k = f->splits};
+}
+
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
 {
     const st_contract *c = p->data;
@@ -78,6 +97,9 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
             if (ok) {
                 x->us = st_generic_us(&rows[i], &g, &f, h->gpu);
                 x->workspace = st_generic_workspace(&rows[i], &g, &f);
+                x->order_arg = order_number(&rows[i], &f);
+                x->row_count_matters = f.splits > 1 || rows[i].kind >= ST_G_SKINNY_K;
+                fill_tile(&rows[i], &f, &x->tile);
             }
             n++;
         }
