@@ -3,7 +3,8 @@
  *
  * The includer defines WN (columns: 16 to 256), TA and TB (PTX names of the operand types: f16, bf16, tf32, e4m3, e5m2, s8) and, for 16-bit types, AMN and BMN
  * (1: the operand's rows are contiguous instead of its k). wgmma(d, a, b, more): d is WN/2 accumulators (float; int for s8), a and b descriptors,
- * more = 0 starts a new sum. Only sm_90a has the instruction.
+ * more = 0 starts a new sum. With ABYTES 4 also wgmma_regs(d, f, b, more): A's 64 rows x 8 k from registers, thread t holding rows 16 (t/32) + t%32/4 (+ 8 in
+ * f[1], f[3]) and k t%4 (+ 4 in f[2], f[3]). Only sm_90a has the instruction.
  *
  * Descriptors (PTX ISA, "asynchronous warpgroup level matrix shared memory layout"): address/16, leading and stride byte offsets/16, 128-byte swizzle, atoms of 8 rows of 128 bytes on
  * 1024-byte boundaries. k contiguous: the next 8 rows are 1024 bytes on; the next 32 bytes of k add 2 to the descriptor. Rows contiguous:
@@ -166,6 +167,28 @@ typedef int acc_t;
 #        define ST_TAIL ", 1, 1;"
 #    endif
 typedef float acc_t;
+#endif
+#if ABYTES == 4 && (WN == 64 || WN == 128 || WN == 192 || WN == 256)
+#    if WN == 64
+#        define ST_RS "{%32,%33,%34,%35}, %36, p, 1, 1;\n}"
+#        define ST_RS_MORE "%37"
+#    elif WN == 128
+#        define ST_RS "{%64,%65,%66,%67}, %68, p, 1, 1;\n}"
+#        define ST_RS_MORE "%69"
+#    elif WN == 192
+#        define ST_RS "{%96,%97,%98,%99}, %100, p, 1, 1;\n}"
+#        define ST_RS_MORE "%101"
+#    else
+#        define ST_RS "{%128,%129,%130,%131}, %132, p, 1, 1;\n}"
+#        define ST_RS_MORE "%133"
+#    endif
+INL void wgmma_regs(acc_t *d, const u32 *f, u64 b, int more)
+{
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, " ST_RS_MORE
+                 ", 0;\n wgmma.mma_async.sync.aligned.m64n" ST_STR(WN) ST_SHAPE ST_STR(TA) "." ST_STR(TB) " {" ST_REGS "}, " ST_RS
+                 : ST_OPS(ST_ACC_REG, d)
+                 : "r"(f[0]), "r"(f[1]), "r"(f[2]), "r"(f[3]), "l"(b), "r"(more));
+}
 #endif
 INL void wgmma(acc_t *d, u64 a, u64 b, int more)
 {

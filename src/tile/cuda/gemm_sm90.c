@@ -259,6 +259,19 @@ static strata_status run_twin(strata_handle *h, const st_sm90_plan *p, void *con
     return twin->run(h, twin, data, &again);
 }
 
+/* The epilogue's text moves operands with an element for each of C's in pairs. */
+static bool pairs_fit(const st_contract *c, void *const data[])
+{
+    for (int i = 0; i < (int)c->epi_operands; i++) {
+        const st_epi_operand *o = &c->epi[i];
+        bool m = false, n = false;
+        for (int64_t d = 0; d < c->m.count; d++) m |= o->sm[d] != 0;
+        for (int64_t d = 0; d < c->n.count; d++) n |= o->sn[d] != 0;
+        if (m && n && (uintptr_t)data[3 + i] % (2 * strata_type_bits((strata_type)o->type) / 8)) return false;
+    }
+    return true;
+}
+
 static int64_t outer_offset(const st_contract *c, int which, int64_t item)
 {
     int64_t off = 0;
@@ -282,7 +295,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const bool exchanged = q->g.swapped != q->turned;
     const char *a = data[exchanged], *b = data[!exchanged];
     if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
-        (q->row->tma_store && (uintptr_t)data[2] % 16))
+        (q->row->tma_store && (uintptr_t)data[2] % 16) || !pairs_fit(&p->head.problem, data))
         return run_twin(h, p, data, r, alpha, beta);
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;

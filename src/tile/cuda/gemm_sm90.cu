@@ -21,6 +21,8 @@
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
  *   X6 [0]               1: f32 as three bf16 parts (planes of the maps' third dim), six products a k-block, the small ones first
+ *   RA [0]               f32 with contiguous rows of A (AMN=1): fragments of A go through registers, since the instruction wants k contiguous in shared memory
+ *   CT [0]               with RA: C is stored transposed, element (row, column) at row + column * ldc
  *   EPI [0]              1: the epilogue of generated.cuh, by its parts: each thread fetches its share of what belongs to the tile's rows and columns before the
  *                        main loop; the expression then runs on the sums in their registers, and C leaves as it does without */
 #include "async.cuh"
@@ -66,6 +68,12 @@
 #ifndef X6
 #    define X6 0
 #endif
+#ifndef RA
+#    define RA 0
+#endif
+#ifndef CT
+#    define CT 0
+#endif
 #ifndef EPI
 #    define EPI 0
 #endif
@@ -110,7 +118,10 @@
 #if PROM && WAIT
 #    error PROM needs WAIT=0
 #endif
-#if (AMN || BMN) && (ABYTES != 2 || (BMN && BN % (64 * CM)) || (AMN && BM % (64 * CN)))
+#if RA && (ABYTES != 4 || !AMN || BMN || CN > 1 || PP || WAIT || PROM || !EST || SPLIT)
+#    error RA is for f32 with contiguous rows of A, in the plain cooperative kernel
+#endif
+#if (AMN || BMN) && !RA && (ABYTES != 2 || (BMN && BN % (64 * CM)) || (AMN && BM % (64 * CN)))
 #    error contiguous rows are for 16-bit types, in boxes of 64
 #endif
 
@@ -234,21 +245,28 @@ INL acc_t before(val_t v)
     return finished(v);
 #    endif
 }
+/* Where a thread's sums d[i][4j + 2h + ...] are: row of a consumer's tile. RA: the rows of A that a warp reads at a time lie in different banks */
+INL int row_at(int t, int i, int h)
+{
+    if (RA) return i * 64 + t / 64 * 32 + (t / 32 & 1) * 8 + h * 4 + (t / 4 & 3) + (t / 16 & 1) * 16;
+    return i * 64 + t / 32 * 16 + h * 8 + (t & 31) / 4;
+}
+INL i64 place(const gemm_args &p, int row, int col) { return CT ? row + col * p.ldc : row * p.ldc + col; }
 /* alpha * sum + beta * C, in the registers of the sums. C is read an element at a time, through the first-level cache: nearly all of a line's elements are some lane's. m0,
  * n0: of a consumer's tile */
 INL void scale(acc_t (&d)[MT][BN / 2], const gemm_args &p, int m0, int n0, int z, int t)
 {
-    const int r0 = m0 + t / 32 * 16 + (t & 31) / 4, c0 = n0 + 2 * (t & 3);
+    const int c0 = n0 + 2 * (t & 3);
     const val_t alpha = (val_t)p.alpha, beta = (val_t)p.beta;
     const bool old = p.beta != 0;
 #    pragma unroll
     for (int i = 0; i < MT; i++)
 #    pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int r = r0 + i * 64 + h * 8;
+            const int r = m0 + row_at(t, i, h);
             int left = r < p.m ? p.n - c0 : 0; /* opaque: else what is known of a column in one row is kept for the next, in a register */
             asm volatile("" : "+r"(left));
-            const TC *const at = p.c + z * p.cg + r * p.ldc + c0;
+            const TC *at = p.c + z * p.cg + place(p, r, c0);
 #    pragma unroll
             for (int j = 0; j < BN / 8; j++) {
                 if (j % (MT * BN > 320 ? 1 : 4) == 0) asm volatile("" ::: "memory"); /* reads ahead take registers */
@@ -256,11 +274,13 @@ INL void scale(acc_t (&d)[MT][BN / 2], const gemm_args &p, int m0, int n0, int z
                 for (int k = 0; k < 2; k++) {
                     acc_t &x = d[i][4 * j + 2 * h + k];
                     TC o = TC();
-                    if (old && 8 * j + k < left) o = at[8 * j + k];
+                    if (old && 8 * j + k < left) o = at[CT ? k * p.ldc : 8 * j + k];
                     const val_t v = alpha * (val_t)x, both = v + beta * value(o);
                     x = before(old ? both : v);
                     asm volatile("" : ST_ACC_REG(x));
                 }
+                if (CT) at += 8 * p.ldc;
+                if (CT) asm volatile("" : "+l"(at));
             }
         }
 }
@@ -303,7 +323,7 @@ struct fetched {
 INL void finish(acc_t (&d)[MT][BN / 2], const fetched &f, const st_epi &e, const gemm_args &p,
                 const float *vectors, int m0, int n0, int z, int t)
 {
-    const int r0 = t / 32 * 16 + (t & 31) / 4, c0 = 2 * (t & 3), g = p.g0 + z;
+    const int c0 = 2 * (t & 3), g = p.g0 + z;
     float row[MT][2][SOME(ST_EPI_ROWS)];
 #        pragma unroll
     for (int i = 0; i < MT; i++)
@@ -311,7 +331,7 @@ INL void finish(acc_t (&d)[MT][BN / 2], const fetched &f, const st_epi &e, const
         for (int h = 0; h < 2; h++)
 #        pragma unroll
             for (int q = 0; q < ST_EPI_ROWS; q++)
-                row[i][h][q] = vectors[ST_EPI_COLS * BN + q * MT * 64 + i * 64 + r0 + h * 8];
+                row[i][h][q] = vectors[ST_EPI_COLS * BN + q * MT * 64 + row_at(t, i, h)];
 #        pragma unroll
     for (int j = 0; j < BN / 8; j++) {
         float col[2][SOME(ST_EPI_COLS)], full[MT][2][2][SOME(ST_EPI_FULL)], out[2][SOME(ST_EPI_OUTS)];
@@ -329,13 +349,13 @@ INL void finish(acc_t (&d)[MT][BN / 2], const fetched &f, const st_epi &e, const
         for (int i = 0; i < MT; i++)
 #            pragma unroll
             for (int h = 0; h < 2; h++)
-                st_epi_full(e, full[i][h], min(m0 + r0 + i * 64 + h * 8, p.m - 1), in, min(in + 1, last), g);
+                st_epi_full(e, full[i][h], min(m0 + row_at(t, i, h), p.m - 1), in, min(in + 1, last), g);
 #        endif
 #        pragma unroll
         for (int i = 0; i < MT; i++)
 #        pragma unroll
             for (int h = 0; h < 2; h++) {
-                const int m = m0 + r0 + i * 64 + h * 8;
+                const int m = m0 + row_at(t, i, h);
 #        pragma unroll
                 for (int k = 0; k < 2; k++) {
                     acc_t &x = d[i][4 * j + 2 * h + k];
@@ -388,6 +408,8 @@ INL void flush_row(u32 buf, int r, const gemm_args &p, TC *at, int col, int widt
             store_bits(at + c, lds_bytes(buf + (((c * CS >> 4) ^ (r & 7)) << 4) + (c * CS & 15), CS));
     }
 }
+/* which of C's rows the r-th staged one is, from the first: see row_at */
+INL int staged_row(int r) { return RA ? (r >> 3) * 4 + (r & 3) + (r >> 2 & 1) * 16 : r; }
 /* A warp's 16 staged rows of `width` columns to memory; row, col: of the first. */
 INL void flush(u32 buf, const gemm_args &p, TC *out, int row, int col, int width, int lane)
 {
@@ -398,17 +420,69 @@ INL void flush(u32 buf, const gemm_args &p, TC *out, int row, int col, int width
             const int e = v * 32 + lane, r = e / chunks, ch = e % chunks;
             if (chunks % 2 && r > 15) break;
             const uint4 x = lds16(buf + r * 128 + ((ch ^ (r & 7)) << 4));
-            if (row + r < p.m) store16(out + (row + r) * p.ldc + col + ch * (16 / CS), x);
+            const int at = row + staged_row(r);
+            if (at < p.m) store16(out + at * p.ldc + col + ch * (16 / CS), x);
         }
     } else {
 #pragma unroll 1
-        for (int r = 0; r < 16 && row + r < p.m; r += 4)
+        for (int r = 0; r < 16; r += 4)
 #pragma unroll
-            for (int u = 0; u < 4; u++)
-                if (row + r + u < p.m)
-                    flush_row(buf + (r + u) * 128, r + u, p, out + (row + r + u) * p.ldc + col, col, width, lane);
+            for (int u = 0; u < 4; u++) {
+                const int at = row + staged_row(r + u);
+                if (at < p.m) flush_row(buf + (r + u) * 128, r + u, p, out + at * p.ldc + col, col, width, lane);
+            }
     }
 }
+
+#if RA
+/* A's fragments of a stage: boxes of 32 k by 32 rows, rows contiguous. a: of the consumer's first row */
+INL void fragments(u32 (&f)[4][MT][4], u32 a, int t)
+{
+#    pragma unroll
+    for (int kk = 0; kk < 4; kk++)
+#    pragma unroll
+        for (int i = 0; i < MT; i++)
+#    pragma unroll
+            for (int q = 0; q < 4; q++) {
+                const int row = row_at(t, i, q & 1), k = (t & 3) + (q >> 1) * 4;
+                f[kk][i][q] = lds_bytes(a + row / 32 * 4096 + (kk * 8 + k) * 128 + ((((row & 31) >> 2) ^ k) << 4) + (row & 3) * 4, 4);
+            }
+}
+#endif
+#if CT
+/* A warp's 16 rows x 32 columns (d: four groups of 8), turned round: lines of 128 bytes for two columns each, which are two rows' halves of C */
+INL void stage_turned(u32 buf, int lane, const acc_t *d)
+{
+#    pragma unroll
+    for (int j = 0; j < 4; j++)
+#    pragma unroll
+        for (int h = 0; h < 2; h++)
+#    pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const u32 line = j * 4 + (lane & 3), chunk = (lane >> 4) * 4 + k * 2 + h;
+                sts4(buf + line * 128 + ((chunk ^ (line & 3)) << 4) + (lane >> 2 & 3) * 4, bits(d[4 * j + 2 * h + k]));
+            }
+}
+INL void flush_turned(u32 buf, const gemm_args &p, TC *out, int row, int col, int lane)
+{
+#    pragma unroll
+    for (int v = 0; v < 4; v++) {
+        const int line = v * 4 + lane / 8, chunk = lane & 7, m = row + (chunk >> 2) * 16 + (chunk & 1) * 4,
+                  n = col + 2 * line + (chunk >> 1 & 1);
+        const uint4 x = lds16(buf + line * 128 + ((chunk ^ (line & 3)) << 4));
+        TC *const at = out + m + n * p.ldc;
+        if (n >= p.n || m >= p.m) continue;
+        if (p.vec && m + 4 <= p.m) {
+            store16(at, x);
+        } else {
+            const u32 w[4] = {x.x, x.y, x.z, x.w};
+#    pragma unroll
+            for (int q = 0; q < 4; q++)
+                if (m + q < p.m) store_bits(at + q, w[q]);
+        }
+    }
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_sm90(const __grid_constant__ tensor_map ta, const __grid_constant__ tensor_map tb,
@@ -481,8 +555,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     mbar_expect(bar, A_BYTES + B_BYTES);
 #if AMN
 #    pragma unroll
-                    for (int i = 0; i < BM / 64 / CN; i++)
-                        if (CN == 1)
+                    for (int i = 0; i < BM / KB / CN; i++)
+                        if (CN == 1 && RA)
+                            load(a + i * 4096, &ta, bar, m0 + i * 32, x, ga);
+                        else if (CN == 1)
                             load(a + i * 8192, &ta, bar, m0 + i * 64, x, ga);
                         else
                             share(a + i * 8192, &ta, bar, m0 + i * 64, x, ga, ma);
@@ -576,14 +652,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
             for (int k = 0; k < kb; k++) {
                 mbar_wait(full + 8 * s, ph);
+#if RA
+                u32 f[4][MT][4];
+                fragments(f, a0 + s * A_BYTES, wt);
+#endif
                 wgmma_fence();
 #pragma unroll
                 for (int kk = 0; kk < 4; kk++)
 #pragma unroll
                     for (int i = 0; i < MT; i++) {
-                        const u64 da = desc_add(da0, s * (A_BYTES / 16) + i * 512 + kk * (AMN ? 128 : 2)),
+                        [[maybe_unused]] const u64 da = desc_add(da0, s * (A_BYTES / 16) + i * 512 + kk * (AMN ? 128 : 2)),
                                   db = desc_add(db0, s * (B_BYTES / 16) + kk * (BMN ? 128 : 2));
-#if PROM
+#if RA
+                        wgmma_regs(d[i], f[kk][i], db, kk != 0 || k != 0);
+#elif PROM
                         wgmma(d[i], da, db, kk != 0 || k % PROM != 0);
 #else
                         wgmma(d[i], da, db, kk != 0 || k != 0);
@@ -652,8 +734,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 /* each warp on its own: registers, 16 swizzled rows of 128 bytes, 16 bytes a lane to memory */
 #    pragma unroll
             for (int i = 0; i < MT; i++) {
-                const int r0 = m0 + (wrow + i) * 64 + warp * 16;
-#    pragma unroll
+                const int r0 = m0 + (wrow + i) * 64 + (RA ? warp / 2 * 32 + warp % 2 * 8 : warp * 16);
+#    if CT
+#        pragma unroll
+                for (int c = 0; c < BN; c += 32) {
+                    int ln = lane, nc = n0 + c; /* opaque, as below */
+                    asm volatile("" : "+r"(ln), "+r"(nc));
+                    stage_turned(buf, ln, &ACC[i][c / 2]);
+                    __syncwarp();
+                    flush_turned(buf, p, p.c + z * p.cg, r0, nc, ln);
+                    __syncwarp();
+                }
+#    else
+#        pragma unroll
                 for (int c = 0; c < BN; c += CW) {
                     const int width = BN - c < CW ? BN - c : CW;
                     int ln = lane; /* opaque: else the addresses of one step are kept for the next, in registers */
@@ -665,6 +758,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     flush(buf, p, p.c + z * p.cg, r0, n0 + c, width, ln);
                     __syncwarp();
                 }
+#    endif
             }
 #else
 /* registers, swizzled boxes of 128 bytes of columns, TMA */

@@ -9,7 +9,8 @@
 #include "tile/cuda/generic.h"
 #include <strata/blas.h>
 
-enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE, ST_SM90_X6 }; /* kinds of rows */
+/* kinds of rows; TURN: f32 whose k is not contiguous in one operand, which goes through registers */
+enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE, ST_SM90_X6, ST_SM90_TURN };
 
 typedef struct st_sm90_row {
     int bm, bn, stages, consumers, pp, wait, cm, cn, tma_store, preg, creg, raster, kind, percent;
@@ -62,6 +63,7 @@ typedef struct st_sm90 {
     const st_sm90_row *row;
     int es, cs;
     bool tf32, integer, epilogue;
+    bool turned; /* TURN: the kernel computes C transposed, A and B exchanged, since B is the one that goes through registers */
     st_sm90_side a, b;
     int64_t M, N, K, G, outer; /* G: the inner batch axis' length, outer: of the others together */
     int64_t ldc, cg;

@@ -34,6 +34,10 @@ static bool takes_types(const st_sm90_row *row, const st_contract *c, char *why,
     const bool integer = c->ta == STRATA_I8 && c->tb == STRATA_I8;
     const bool float_c = c->tc == STRATA_F32 || c->tc == STRATA_F16 || c->tc == STRATA_BF16;
     const bool x6 = row->kind == ST_SM90_X6;
+    if (row->kind == ST_SM90_TURN && !f32) {
+        snprintf(why, n, "turns 32-bit operands round on their way to the tensor cores");
+        return false;
+    }
     if (f32 && c->tc == STRATA_F32 && c->math != (x6 ? STRATA_MATH_BF16X6 : STRATA_MATH_TF32)) {
         snprintf(why, n,
                  x6 ? "takes factors as three bf16 parts: only with STRATA_MATH_BF16X6"
@@ -85,6 +89,11 @@ static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t co
         s->bytes = (size_t)(3 * s->part * es);
         return;
     }
+    if (q->row->kind == ST_SM90_TURN && which == (q->turned ? 'b' : 'a')) { /* rows() has looked */
+        s->mn = true;
+        s->pitch = one_k ? st_round_up(count, 4) : s->ks;
+        return;
+    }
     const bool batch_fits = s->gs >= 0 && s->gs * es % 16 == 0;
     for (int64_t d = 0; d < last; d++)
         if (st_axis_stride(&c->batch.ax[d], which) * es % 16) unaligned = true;
@@ -111,6 +120,18 @@ static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t co
     s->pitch = st_round_up(q->K, 128 / es);
     s->item = s->gs ? s->pitch * count : 0;
     s->bytes = (size_t)(s->pitch * count * (s->gs ? q->G : 1) * es);
+}
+
+/* TURN: can TMA read the operand with its rows contiguous? */
+static bool reads_rows(const st_contract *c, const st_axes *rows_of, int which)
+{
+    if (c->unaligned || !rows_of->count || !c->k.count || st_axis_stride(&rows_of->ax[0], which) != 1)
+        return false;
+    const int64_t ks = st_axis_stride(&c->k.ax[0], which);
+    for (int64_t d = 0; d < c->batch.count; d++)
+        if (st_axis_stride(&c->batch.ax[d], which) % 4 || st_axis_stride(&c->batch.ax[d], which) < 0)
+            return false;
+    return ks > 1 && ks % 4 == 0;
 }
 
 static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu)
@@ -225,8 +246,23 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
     q->batch = q->G > 1 || x6;
     q->ldc = p->m.count ? p->m.ax[0].c : q->N;
     q->cg = last >= 0 ? p->batch.ax[last].c : 0;
-    side(q, &p->m, 'a', q->M, row->bm / row->cn, c->unaligned != 0, &q->a);
-    side(q, &p->n, 'b', q->N, row->bn / row->cm, c->unaligned != 0, &q->b);
+    if (row->kind == ST_SM90_TURN) {
+        q->turned = !reads_rows(p, &p->m, 'a');
+        if (q->turned && !reads_rows(p, &p->n, 'b')) {
+            snprintf(why, n,
+                     "is for an operand whose k is not contiguous, but its rows are, in steps of 16 bytes");
+            return false;
+        }
+    }
+    if (q->turned) {
+        q->M = q->g.N;
+        q->N = q->g.M;
+        side(q, &p->n, 'b', q->M, row->bm, c->unaligned != 0, &q->a);
+        side(q, &p->m, 'a', q->N, row->bn, c->unaligned != 0, &q->b);
+    } else {
+        side(q, &p->m, 'a', q->M, row->bm / row->cn, c->unaligned != 0, &q->a);
+        side(q, &p->n, 'b', q->N, row->bn / row->cm, c->unaligned != 0, &q->b);
+    }
     if ((q->a.pack || q->b.pack) && q->outer > 1) {
         snprintf(why, n, "copies operands that TMA does not read, of one batch axis, not of %d",
                  (int)p->batch.count);
@@ -246,8 +282,9 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "stores C by TMA: its address, columns and pitch must be multiples of 16 bytes");
         return false;
     }
-    if (text && row->pp && row->bn > 160) {
-        snprintf(why, n, "holds so many sums that an epilogue has no registers");
+    if ((text || q->integer) && row->pp && row->bn > 160) {
+        snprintf(why, n, "holds so many sums that %s has no registers",
+                 text ? "an epilogue" : "scaling integers");
         return false;
     }
     q->epilogue = text != NULL;

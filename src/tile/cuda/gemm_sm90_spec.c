@@ -28,6 +28,7 @@ void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool b
              row->kind == ST_SM90_SPLIT     ? "_sk"
              : row->kind == ST_SM90_PROMOTE ? "_exact"
              : x6                           ? "_x6"
+             : row->kind == ST_SM90_TURN    ? "_turn"
                                             : "");
 }
 
@@ -62,8 +63,11 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     st_generic_option(s, "-DABYTES=%d", size_of(ta));
     st_generic_option(s, "-DTC=%s", split ? (integer ? "i32" : "f32") : st_cuda_type(tc));
     if (integer) st_generic_option(s, "-DINTEGER=1");
-    st_generic_option(s, "-DAMN=%d", amn);
-    st_generic_option(s, "-DBMN=%d", bmn);
+    const bool turn = row->kind == ST_SM90_TURN; /* of B: of A in the transposed product */
+    st_generic_option(s, "-DAMN=%d", amn || turn);
+    st_generic_option(s, "-DBMN=%d", bmn && !turn);
+    if (turn) st_generic_option(s, "-DRA=1");
+    if (turn && !amn) st_generic_option(s, "-DCT=1");
     st_generic_option(s, "-DBM=%d", row->bm);
     st_generic_option(s, "-DBN=%d", row->bn);
     st_generic_option(s, "-DSTAGES=%d", row->stages);
@@ -170,7 +174,9 @@ static bool exists(const st_sm90_row *r, const combination *t, bool amn, bool bm
 {
     const bool f8 = t->ta == STRATA_F8E4M3 || t->ta == STRATA_F8E5M2;
     if (r->kind == ST_SM90_PROMOTE && !f8) return false;
+    if (t->ta == STRATA_I8 && r->pp && r->bn > 160) return false;
     if (r->kind == ST_SM90_X6) return t->ta == STRATA_F32 && !amn && !bmn;
+    if (r->kind == ST_SM90_TURN) return t->ta == STRATA_F32 && amn != bmn;
     if (!amn && !bmn) return true;
     return size_of(t->ta) == 2 && (!amn || r->bm / r->cn % 64 == 0) && (!bmn || r->bn / r->cm % 64 == 0);
 }
