@@ -30,6 +30,7 @@ static strata_status check_dims(strata_handle *h, const char *who, const strata_
     int64_t m = A->dim[A->rank - 2], k = A->dim[A->rank - 1], kb = B->dim[B->rank - 2],
             n = B->dim[B->rank - 1];
     int64_t cm = C->dim[C->rank - 2], cn = C->dim[C->rank - 1];
+    if (ST_LIKELY(k == kb && cm == m && cn == n)) return STRATA_OK;
     char da[64], db[64], dc[64];
     snprintf(da, sizeof da, "%lldx%lld", (long long)m, (long long)k);
     snprintf(db, sizeof db, "%lldx%lld", (long long)kb, (long long)n);

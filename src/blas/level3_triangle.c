@@ -55,22 +55,24 @@ static strata_status run(strata_handle *h, const char *who, bool solve, const st
     const uint64_t t0 = st_trace_begin();
     if (s || (s = check(h, who, A, B)) || (s = st_contract_scalar(h, who, "alpha", alpha, B->type, va)))
         return s;
-    st_contract c;
-    st_product_describe(A, B, B, &c); /* for its batch axes */
     const int ra = A->rank, rb = B->rank;
-    const st_triangle t = {.type = B->type,
-                           .solve = solve,
-                           .rule = c.rule_a,
-                           .n = B->dim[rb - 2],
-                           .cols = B->dim[rb - 1],
-                           .a = A->data,
-                           .b = B->data,
-                           .ars = A->stride[ra - 2],
-                           .acs = A->stride[ra - 1],
-                           .brs = B->stride[rb - 2],
-                           .bcs = B->stride[rb - 1],
-                           .batch = c.batch,
-                           .pointers = c.pointers & 3};
+    st_triangle t = {.type = B->type,
+                     .solve = solve,
+                     .rule = st_product_rule(A),
+                     .n = B->dim[rb - 2],
+                     .cols = B->dim[rb - 1],
+                     .a = A->data,
+                     .b = B->data,
+                     .ars = A->stride[ra - 2],
+                     .acs = A->stride[ra - 1],
+                     .brs = B->stride[rb - 2],
+                     .bcs = B->stride[rb - 1]};
+    if (rb > 2) {
+        st_contract c;
+        st_product_describe(A, B, B, &c);
+        t.batch = c.batch;
+        t.pointers = c.pointers & 3;
+    }
     s = st_tile_triangle(h, who, &t, va);
     if (ST_UNLIKELY(t0)) st_trace_end(t0, "blas", who, "A %s, B %s", ST_DIMS(*A), ST_DIMS(*B));
     return s;

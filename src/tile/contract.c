@@ -329,6 +329,8 @@ strata_status st_tile_contract_complex(strata_handle *h, const char *who, const 
                                        const char *epilogue, const double alpha[2], const double beta[2],
                                        void *const data[])
 {
+    if (!h->gpu && !epilogue && st_gemm_structured(c) && st_structured_direct(h, c, alpha, beta, data))
+        return STRATA_OK;
     st_tile_init();
     st_problem pr = {ST_OP_CONTRACT, who, c, sizeof *c, epilogue};
     const strata_plan *p;

@@ -68,4 +68,7 @@ bool st_gemm_structured(const st_contract *c); /* halves, unit diagonals, addres
 extern const st_engine st_contract_engine; /* contract_key.c */
 void st_window_register(void);
 void st_reference_register(void);
+/* Runs a small product of such operands at once, on this thread and with the bits of the plan; false: not done, take the plan. */
+bool st_structured_direct(strata_handle *h, const st_contract *c, const double alpha[2], const double beta[2],
+                          void *const data[]);
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PANELS = 1024 };
+enum { MOST_PANELS = 1024, SMALL = 96 /* longest side of what runs without a plan */ };
 
 typedef struct st_structured_plan {
     st_contract_plan head;
@@ -417,6 +417,29 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
     p->bbytes = (size_t)st_round_up(cols * kc * p->es + ST_PACK_SLACK, 4096);
     p->each = p->abytes + p->bbytes + (size_t)st_round_up(p->kernel->mr * p->nr * p->es, 64);
     return true;
+}
+
+bool st_structured_direct(strata_handle *h, const st_contract *c, const double alpha[2], const double beta[2],
+                          void *const data[])
+{
+    if (c->ta != c->tc || h->workspace_is_callers || atomic_load_explicit(&st_trace_on, memory_order_relaxed))
+        return false;
+    if ((alpha[0] == 0 && alpha[1] == 0) || st_axes_len(&c->k) > SMALL || st_axes_len(&c->m) > SMALL ||
+        st_axes_len(&c->n) > SMALL || st_axes_len(&c->k) == 0 || c->batch.count)
+        return false;
+    const st_kernel_row *row = st_kernel_best("gemm_packed", (int)c->ta, h->cpu);
+    const st_problem pr = {ST_OP_CONTRACT, "", c, sizeof *c, NULL};
+    st_structured_plan p; /* its head is not looked at */
+    char why[160];
+    if (!row || !setup(h, &pr, row, &p, why, sizeof why)) return false;
+    if (p.M == 0 || p.N == 0) return true;
+    const st_enter e = st_handle_enter(h);
+    if (ST_UNLIKELY(e == ST_IN_USE)) return false;
+    char *ws = st_workspace(h, p.each);
+    const job j = {&p, data, {alpha[0], alpha[1], beta[0], beta[1]}, ws};
+    if (ws) run_thread((void *)(uintptr_t)&j, 0, 1);
+    st_handle_leave(h, e);
+    return ws != NULL;
 }
 
 static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, int max)

@@ -6,9 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct pair {
+/* elements as bits, by size */
+typedef struct bits32 {
+    uint32_t u;
+} bits32;
+typedef struct bits64 {
+    uint64_t u;
+} bits64;
+typedef struct bits128 {
     uint64_t re, im;
-} pair;
+} bits128;
 
 void st_side_range(const st_side *s, int64_t i0, int64_t w, int64_t K, int64_t *lo, int64_t *hi)
 {
@@ -31,26 +38,6 @@ static void conjugate(int type, char *p, int64_t n)
         for (int64_t i = 0; i < n; i++) u[2 * i + 1] ^= (uint64_t)1 << 63;
 }
 
-#define LINES(T)                                                       \
-    static void lines_##T(T *d, const T *s, int64_t stride, int64_t n) \
-    {                                                                  \
-        for (int64_t i = 0; i < n; i++) d[i] = s[i * stride];          \
-    }
-LINES(uint32_t)
-LINES(uint64_t)
-LINES(pair)
-
-static void copy_lines(int64_t es, char *d, const char *s, int64_t stride, int64_t n)
-{
-    if (n <= 0) return;
-    if (es == 4)
-        lines_uint32_t((uint32_t *)(void *)d, (const uint32_t *)(const void *)s, stride, n);
-    else if (es == 8)
-        lines_uint64_t((uint64_t *)(void *)d, (const uint64_t *)(const void *)s, stride, n);
-    else
-        lines_pair((pair *)(void *)d, (const pair *)(const void *)s, stride, n);
-}
-
 static void put_one(int type, char *p)
 {
     const float f[2] = {1, 0};
@@ -59,29 +46,52 @@ static void put_one(int type, char *p)
     memcpy(p, single ? (const void *)f : (const void *)d, strata_type_bits((strata_type)type) / 8);
 }
 
-/* The step in which line i0 + t is on the diagonal. */
-static void diagonal_step(const st_side *s, int type, int64_t es, char *d, const char *src, int64_t i0,
-                          int64_t w, int64_t t)
+/* Steps in which lines t0.. t1 - 1 of the panel are on the diagonal; d is the first one's place. One element after another: the stored lines of a
+ * step, then those that are zero or whose mirror image is stored. */
+#define DIAGONAL(T)                                                                                   \
+    static void diagonal_##T(const st_side *s, T *d, const T *src, int64_t i0, int64_t w, int64_t t0, \
+                             int64_t t1)                                                              \
+    {                                                                                                 \
+        const int64_t ls = s->ls, ks = s->ks, off = s->rule.offset, width = s->width;                 \
+        const bool lower = s->rule.half == ST_HALF_LOWER, mirror = s->rule.mirror != ST_MIRROR_NONE;  \
+        const T zero = {0};                                                                           \
+        for (int64_t t = t0; t < t1; t++, d += width) {                                               \
+            const T *here = src + i0 * ls + (i0 + t + off) * ks;                                      \
+            const T *there = src + (i0 + t) * ls + (i0 + off) * ks;                                   \
+            const int64_t first = lower ? t : 0, end = lower ? w : t + 1, f2 = lower ? 0 : t + 1,     \
+                          e2 = lower ? t : w;                                                         \
+            for (int64_t i = first; i < end; i++) d[i] = here[i * ls];                                \
+            if (mirror)                                                                               \
+                for (int64_t i = f2; i < e2; i++) d[i] = there[i * ks];                               \
+            else                                                                                      \
+                for (int64_t i = f2; i < e2; i++) d[i] = zero;                                        \
+            for (int64_t i = w; i < width; i++) d[i] = zero;                                          \
+        }                                                                                             \
+    }
+DIAGONAL(bits32)
+DIAGONAL(bits64)
+DIAGONAL(bits128)
+
+static void diagonal(const st_side *s, int type, int64_t es, char *d, const char *src, int64_t i0, int64_t w,
+                     int64_t t0, int64_t t1)
 {
     const st_rule *r = &s->rule;
-    const int64_t step = i0 + t + r->offset;
-    const char *here = src + (i0 * s->ls + step * s->ks) * es;
-    const char *there = src + ((step - r->offset) * s->ls + (i0 + r->offset) * s->ks) * es;
-    const bool lower = r->half == ST_HALF_LOWER;
-    const int64_t first = lower ? t : 0, end = lower ? w : t + 1; /* stored lines */
-    copy_lines(es, d + first * es, here + first * s->ls * es, s->ls, end - first);
-    const int64_t other = lower ? 0 : end, count = lower ? t : w - end;
-    if (!r->mirror) {
-        memset(d + other * es, 0, (size_t)(count * es));
-        if (r->unit) put_one(type, d + t * es);
-    } else {
-        copy_lines(es, d + other * es, there + other * s->ks * es, s->ks, count);
-        if (r->mirror == ST_MIRROR_HERMITIAN) {
-            conjugate(type, d + other * es, count);
-            memset(d + t * es + es / 2, 0, (size_t)(es / 2));
+    if (es == 4)
+        diagonal_bits32(s, (bits32 *)(void *)d, (const bits32 *)(const void *)src, i0, w, t0, t1);
+    else if (es == 8)
+        diagonal_bits64(s, (bits64 *)(void *)d, (const bits64 *)(const void *)src, i0, w, t0, t1);
+    else
+        diagonal_bits128(s, (bits128 *)(void *)d, (const bits128 *)(const void *)src, i0, w, t0, t1);
+    if (!r->unit && r->mirror != ST_MIRROR_HERMITIAN) return;
+    for (int64_t t = t0; t < t1; t++, d += s->width * es) {
+        if (r->unit) {
+            put_one(type, d + t * es);
+            continue;
         }
+        conjugate(type, r->half == ST_HALF_LOWER ? d : d + (t + 1) * es,
+                  r->half == ST_HALF_LOWER ? t : w - t - 1);
+        memset(d + t * es + es / 2, 0, (size_t)(es / 2));
     }
-    if (w < s->width) memset(d + w * es, 0, (size_t)((s->width - w) * es));
 }
 
 void st_side_pack(const st_side *s, int type, char *dst, const char *src, int64_t i0, int64_t w, int64_t k0,
@@ -98,10 +108,9 @@ void st_side_pack(const st_side *s, int type, char *dst, const char *src, int64_
     for (int part = 0; part < 2; part++) { /* before the diagonal, after it */
         const int64_t from = part ? d1 : k0, to = part ? end : d0;
         char *d = dst + (from - k0) * row;
-        if (part)
-            for (int64_t p = d0; p < d1;
-                 p++) /* (a pack may write a little beyond its end, so they go in order) */
-                diagonal_step(s, type, es, dst + (p - k0) * row, src, i0, w, p - i0 - r->offset);
+        if (part && d0 < d1) /* (a pack may write a little beyond its end, so they go in order) */
+            diagonal(s, type, es, dst + (d0 - k0) * row, src, i0, w, d0 - i0 - r->offset,
+                     d1 - i0 - r->offset);
         if (from >= to) continue;
         if ((r->half == ST_HALF_LOWER) == (part == 0)) {
             s->pack(d, w, to - from, src + (i0 * s->ls + from * s->ks) * es, s->ls, s->ks);
