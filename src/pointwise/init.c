@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c - registers the engine's families with the plan layer, once. */
 #include "pointwise/engine.h"
+#include "pointwise/matvec.h"
 #include "pointwise/vector.h"
 #include <pthread.h>
 
 static int list(int i, strata_kernel_info *info)
 {
-    static int (*const families[])(int, strata_kernel_info *) = {st_pw_program_kernels, st_pw_norm_kernels,
-                                                                 st_pw_pool_kernels, st_vec_list};
+    static int (*const families[])(int, strata_kernel_info *) = {
+        st_pw_program_kernels, st_pw_norm_kernels, st_pw_pool_kernels, st_vec_list, st_matvec_list};
     if (i < 0) return 0;
     for (int f = 0; f < ST_COUNT(families); f++) {
         int n = 0;

@@ -67,6 +67,10 @@ typedef struct st_matcopy {
 strata_status st_matcopy_run(strata_handle *h, const char *who, const st_matcopy *c, const double alpha[2],
                              const double beta[2], void *const data[3]);
 
+/* matvec_copy.c: on the CPU */
+strata_status st_matcopy_cpu(strata_handle *h, const st_matcopy *c, const double alpha[2],
+                             const double beta[2], void *const data[3]);
+
 /* ---- kernels of the CPU -----------------------------------------------------------------------------------------------------------
  * A line is a column of contiguous elements; a kernel takes a group of lines of one length, by their addresses. */
 enum { ST_MATVEC_LINES = 8 };

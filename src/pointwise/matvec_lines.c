@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matvec_lines.c - blocks of lines for the kernels: the rows that a group of lines has in common go to the group's kernel, what sticks out above and
+ * below to the line's; lines that are not dense are gathered first. And vectors of any stride. */
+#include "pointwise/matvec_lines.h"
+#include <string.h>
+
+static void gather(char *to, const char *from, int64_t step, int64_t n, int64_t es)
+{
+    step *= es;
+    if (es == 4)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * 4, from + i * step, 4);
+    else if (es == 8)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * 8, from + i * step, 8);
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * 16, from + i * step, 16);
+}
+static void scatter(char *to, int64_t step, const char *from, int64_t n, int64_t es)
+{
+    step *= es;
+    if (es == 4)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * 4, 4);
+    else if (es == 8)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * 8, 8);
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * 16, 16);
+}
+
+/* Rows [lo, hi) of lines [j, j + lines). */
+static void group(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines, int64_t i0,
+                  int64_t lo, int64_t hi)
+{
+    void *a[ST_MATVEC_LINES];
+    const int64_t m = hi - lo, es = l->es;
+    _Alignas(64) char room[ST_MATVEC_LINES * 64 * ST_MV_BYTES];
+    if (m <= 0) return;
+    if (l->row != 1 && !l->packed && m > 64) { /* in pieces that the room holds */
+        for (int64_t at = lo; at < hi; at += 64) group(l, w, j0, j, lines, i0, at, st_min64(hi, at + 64));
+        return;
+    }
+    const bool dense = l->packed || l->row == 1;
+    for (int k = 0; k < lines; k++) {
+        a[k] = st_lines_at(l, lo, j + k);
+        if (!dense) {
+            gather(room + k * 64 * ST_MV_BYTES, a[k], l->row, m, es);
+            a[k] = room + k * 64 * ST_MV_BYTES;
+        }
+    }
+    const void *const *ca = (const void *const *)(void *)a;
+    const int64_t line = (j - j0) * es, row = (lo - i0) * es;
+    const char *t = w->t ? (const char *)w->t + line : NULL, *u = w->u ? (const char *)w->u + line : NULL,
+               *x = w->x ? (const char *)w->x + row : NULL;
+    char *y = w->y ? (char *)w->y + row : NULL, *s = w->s ? (char *)w->s + line : NULL;
+    switch (w->op) {
+    case ST_LINES_ADD: l->k->add(m, lines, ca, t, w->conj_add, y); break;
+    case ST_LINES_DOT: l->k->dot(m, lines, ca, x, w->conj_dot, s); break;
+    case ST_LINES_BOTH: l->k->both(m, lines, ca, t, w->conj_add, y, x, w->conj_dot, s); break;
+    case ST_LINES_UPDATE: l->k->update(m, lines, a, x, t, y, u); break;
+    }
+    if (!dense && w->op == ST_LINES_UPDATE)
+        for (int k = 0; k < lines; k++) scatter(st_lines_at(l, lo, j + k), l->row, a[k], m, es);
+}
+
+void st_lines_block(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j1, int64_t i0, int64_t i1)
+{
+    for (int64_t j = j0; j < j1; j += ST_MATVEC_LINES) {
+        const int lines = (int)st_min64(ST_MATVEC_LINES, j1 - j);
+        /* what they have in common */
+        const int64_t lo = st_max64(i0, st_lines_first(l, j + lines - 1)),
+                      hi = st_min64(i1, st_lines_end(l, j));
+        const bool common = hi - lo >= 4 && lines > 1;
+        if (common) group(l, w, j0, j, lines, i0, lo, hi);
+        for (int k = 0; k < lines; k++) {
+            const int64_t first = st_max64(i0, st_lines_first(l, j + k)),
+                          end = st_min64(i1, st_lines_end(l, j + k));
+            if (!common) {
+                group(l, w, j0, j + k, 1, i0, first, end);
+                continue;
+            }
+            if (first < lo) group(l, w, j0, j + k, 1, i0, first, lo);
+            if (end > hi) group(l, w, j0, j + k, 1, i0, hi, end);
+        }
+    }
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------------------ */
+static void conjugate(int type, int64_t n, void *v)
+{
+    if (type == STRATA_C64)
+        for (float *f = v; n > 0; n--, f += 2) f[1] = -f[1];
+    else if (type == STRATA_C128)
+        for (double *f = v; n > 0; n--, f += 2) f[1] = -f[1];
+}
+
+static int64_t size_of(int type) { return (int64_t)strata_type_bits((strata_type)type) / 8; }
+
+void *st_mv_read(const st_mv_vec *v, int type, int64_t at, int64_t n, void *room)
+{
+    const int64_t es = size_of(type);
+    char *p = v->p + at * v->step * es;
+    if (v->step == 1 && !v->conj) return p;
+    gather(room, p, v->step, n, es);
+    if (v->conj) conjugate(type, n, room);
+    return room;
+}
+
+void st_mv_write(const st_mv_vec *v, int type, int64_t at, int64_t n, const void *dense)
+{
+    const int64_t es = size_of(type);
+    char *p = v->p + at * v->step * es;
+    if (dense != p) scatter(p, v->step, dense, n, es);
+}
+
+/* y[i] := b y[i] + a s[i] with any strides, for real and complex parts; b = 0: y is not read, s NULL: only b. */
+#define COMBINE(name, T)                                                                                 \
+    static void name##_real(int64_t n, T a, const T *s, int64_t ss, T b, T *y, int64_t ys)               \
+    {                                                                                                    \
+        if (!s)                                                                                          \
+            for (int64_t i = 0; i < n; i++) y[i * ys] = b == 0 ? 0 : b * y[i * ys];                      \
+        else if (b == 0)                                                                                 \
+            for (int64_t i = 0; i < n; i++) y[i * ys] = a * s[i * ss];                                   \
+        else                                                                                             \
+            for (int64_t i = 0; i < n; i++) y[i * ys] = a * s[i * ss] + b * y[i * ys];                   \
+    }                                                                                                    \
+    static void name##_complex(int64_t n, const T a[2], const T *s, int64_t ss, bool conj, const T b[2], \
+                               T *y, int64_t ys)                                                         \
+    {                                                                                                    \
+        const bool read = b[0] != 0 || b[1] != 0, one = b[0] == 1 && b[1] == 0;                          \
+        for (int64_t i = 0; i < n; i++, y += 2 * ys) {                                                   \
+            T re = 0, im = 0;                                                                            \
+            if (read && one)                                                                             \
+                re = y[0], im = y[1];                                                                    \
+            else if (read)                                                                               \
+                re = b[0] * y[0] - b[1] * y[1], im = b[0] * y[1] + b[1] * y[0];                          \
+            if (s) {                                                                                     \
+                const T sr = s[2 * i * ss], si = conj ? -s[2 * i * ss + 1] : s[2 * i * ss + 1];          \
+                re += a[0] * sr - a[1] * si, im += a[0] * si + a[1] * sr;                                \
+            }                                                                                            \
+            y[0] = re, y[1] = im;                                                                        \
+        }                                                                                                \
+    }
+COMBINE(f32, float)
+COMBINE(f64, double)
+
+static void combine(int type, int64_t n, const double a[2], const void *s, int64_t ss, bool conj,
+                    const double b[2], void *y, int64_t ys)
+{
+    const float fa[2] = {(float)a[0], (float)a[1]}, fb[2] = {(float)b[0], (float)b[1]};
+    switch (type) {
+    case STRATA_F32: f32_real(n, fa[0], s, ss, fb[0], y, ys); break;
+    case STRATA_F64: f64_real(n, a[0], s, ss, b[0], y, ys); break;
+    case STRATA_C64: f32_complex(n, fa, s, ss, conj, fb, y, ys); break;
+    default: f64_complex(n, a, s, ss, conj, b, y, ys); break;
+    }
+}
+
+void st_mv_scaled(const st_mv_vec *v, int type, int64_t at, int64_t n, const double factor[2], void *to)
+{
+    static const double none[2];
+    const char *p = v->p + at * v->step * size_of(type);
+    if (factor[0] == 1 && factor[1] == 0) { /* as they are: 0 times Inf would be NaN */
+        gather(to, p, v->step, n, size_of(type));
+        if (v->conj) conjugate(type, n, to);
+        return;
+    }
+    combine(type, n, factor, p, v->step, v->conj, none, to, 1);
+}
+
+void st_mv_finish(const st_mv_vec *y, int type, int64_t at, int64_t n, const double alpha[2], const void *s,
+                  const double beta[2])
+{
+    if (!s && beta[0] == 1 && beta[1] == 0) return;
+    combine(type, n, alpha, s, 1, false, beta, y->p + at * y->step * size_of(type), y->step);
+}
