@@ -92,23 +92,45 @@ static part stored_columns(const st_rule *r, int64_t i0, int64_t h, int64_t j0, 
 MERGE(float)
 MERGE(double)
 
+/* c := t + beta c, n numbers side by side. Rows are short: a call of memcpy or a loop that peels would cost more than they do. */
+typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double two_doubles __attribute__((vector_size(16), aligned(8), may_alias));
+#define ADD_ROW(T, V, W)                                                                         \
+    static void add_row_##T(T *c, const T *t, int64_t n, T beta)                                 \
+    {                                                                                            \
+        int64_t i = 0;                                                                           \
+        if (beta == 0) {                                                                         \
+            for (; i + (W) <= n; i += W) *(V *)(c + i) = *(const V *)(t + i);                    \
+            for (; i < n; i++) c[i] = t[i];                                                      \
+            return;                                                                              \
+        }                                                                                        \
+        for (; i + (W) <= n; i += W) *(V *)(c + i) = *(const V *)(t + i) + beta * *(V *)(c + i); \
+        for (; i < n; i++) c[i] = t[i] + beta * c[i];                                            \
+    }
+ADD_ROW(float, four_floats, 4)
+ADD_ROW(double, two_doubles, 2)
+
 static void merge_row(const st_structured_plan *p, char *c, const char *t, int64_t n, const st_factors *f)
 {
-    switch (p->type) {
-    case STRATA_F32:
-        merge_float((float *)(void *)c, p->ccs, (const float *)(const void *)t, n, (float)f->beta);
-        break;
-    case STRATA_F64:
-        merge_double((double *)(void *)c, p->ccs, (const double *)(const void *)t, n, f->beta);
-        break;
-    case STRATA_C64:
-        merge_pairs_float((float *)(void *)c, p->ccs, (const float *)(const void *)t, n, (float)f->beta,
-                          (float)f->beta_im);
-        break;
-    default:
-        merge_pairs_double((double *)(void *)c, p->ccs, (const double *)(const void *)t, n, f->beta,
-                           f->beta_im);
-    }
+    float *fc = (float *)(void *)c;
+    double *dc = (double *)(void *)c;
+    const float *ft = (const float *)(const void *)t;
+    const double *dt = (const double *)(const void *)t;
+    const bool complex = st_type_is_complex(p->type), single = st_type_part(p->type) == STRATA_F32;
+    if (p->ccs == 1 && f->beta_im == 0) {
+        const int64_t numbers = complex ? 2 * n : n;
+        if (single)
+            add_row_float(fc, ft, numbers, (float)f->beta);
+        else
+            add_row_double(dc, dt, numbers, f->beta);
+    } else if (single && complex)
+        merge_pairs_float(fc, p->ccs, ft, n, (float)f->beta, (float)f->beta_im);
+    else if (complex)
+        merge_pairs_double(dc, p->ccs, dt, n, f->beta, f->beta_im);
+    else if (single)
+        merge_float(fc, p->ccs, ft, n, (float)f->beta);
+    else
+        merge_double(dc, p->ccs, dt, n, f->beta);
 }
 
 /* A tile beside C into its stored elements; of a hermitian result the diagonal's imaginary parts are 0, before and after. */
