@@ -2,13 +2,15 @@
 /* init.c - registers the engine's families with the plan layer, once. */
 #include "pointwise/engine.h"
 #include "pointwise/matvec.h"
+#include "pointwise/cuda/matvec_cuda.h"
 #include "pointwise/vector.h"
 #include <pthread.h>
 
 static int list(int i, strata_kernel_info *info)
 {
     static int (*const families[])(int, strata_kernel_info *) = {
-        st_pw_program_kernels, st_pw_norm_kernels, st_pw_pool_kernels, st_vec_list, st_matvec_list};
+        st_pw_program_kernels, st_pw_norm_kernels, st_pw_pool_kernels,
+        st_vec_list,           st_matvec_list,     st_pw_matvec_cuda_kernels};
     if (i < 0) return 0;
     for (int f = 0; f < ST_COUNT(families); f++) {
         int n = 0;
@@ -27,6 +29,7 @@ static void init_once(void)
     st_pw_program_init();
     st_pw_norm_init();
     st_pw_pool_init();
+    st_pw_matvec_cuda_init();
     st_plan_register_kernels(list);
 }
 
