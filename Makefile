@@ -16,7 +16,7 @@ help:
 	@echo "make test-gpu    the tests on this machine's GPU, with a report under bench/results;  make bundle-gpu: the same to carry to another machine"
 	@echo "make pack        all GPU kernels compiled ahead of time (minutes);  make check-kernels: that each compiles without warnings and spills"
 	@echo "make bench       Strata beside the peers it finds;  make soak: random problems with free seeds for SOAK_SECONDS"
-	@echo "make conformance other people's suites against the built library (none in this version yet: see docs/building.md)"
+	@echo "make conformance other people's suites (netlib, LAPACK, NumPy, SciPy, Octave) on the drop-in BLAS"
 	@echo "make install     library, headers, command to PREFIX ($(PREFIX));  make bundle: a relocatable folder dist/strata"
 
 setup:
@@ -78,9 +78,10 @@ SOAK_SECONDS ?= 600
 soak: build
 	@tools/soak $(BUILD) $(SOAK_SECONDS)
 
-conformance: build check-kernels
-	@echo "strata: this version has no conformance suites; ctest's ops_ tests are the full ones"
-	@cd $(BUILD) && ctest --output-on-failure -R ops_
+# NumPy's, SciPy's, Octave's, LAPACK's and netlib's own tests on the drop-in BLAS, in full (ctest runs a sample of each)
+conformance: build
+	@tools/setup conformance
+	@/usr/bin/python3 tests/conformance/run.py --lib $(BUILD)/blas --out $(BUILD)/conformance
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -18,7 +18,7 @@ static bool from_c;
 #else
 #    define XERBLA xerbla_
 #endif
-void XERBLA(const char *name, const blas_int *info, size_t length);
+STRATA_API void XERBLA(const char *name, const blas_int *info, size_t length); /* seen by the loader */
 void XERBLA(const char *name, const blas_int *info, size_t length)
 {
     snprintf(reported, sizeof reported, "%.*s", (int)length, name);
@@ -27,7 +27,7 @@ void XERBLA(const char *name, const blas_int *info, size_t length)
 }
 extern int RowMajorStrg;
 static int row_major;
-void cblas_xerbla(blas_int info, const char *name, const char *words, ...);
+STRATA_API void cblas_xerbla(blas_int info, const char *name, const char *words, ...);
 void cblas_xerbla(blas_int info, const char *name, const char *words, ...)
 {
     (void)words;

@@ -158,7 +158,7 @@ def lapack(s, lib, out, env, sample):
         s.good(count)
         ident = f"{program} {source}"
         for line in text.splitlines():
-            if re.search(r"out of\s+\d+ tests failed|\*\*\*.*(INFO|illegal|Illegal|error|Error)|failed the error|stopped after|SIGSEGV", line):
+            if re.search(r"out of\s+\d+ tests failed|failed the tests of the error|[Ii]llegal|\bINFO\s*=|stopped after|SIGSEGV", line):
                 s.bad(f"{ident}: {line.split(':')[0].strip()}", line.strip())
         if status or not (count or "End of tests" in text):
             s.bad(ident, f"exit status {status}: {text[-300:]}")
@@ -210,7 +210,7 @@ def octave(s, lib, out, env, sample):
     for ident, passed, total in re.findall(r"^FILE (\S+) (\d+) (\d+)$", text, re.M):
         s.good(int(passed))
         if passed != total:
-            s.bad(ident, f"{int(total) - int(passed)} of {total} tests failed (octave.log)")
+            s.bad(f"{ident}: {int(total) - int(passed)} of {total} failed", "(octave-tests.log)")
     if status or "OCTAVE DONE" not in text:
         s.bad("run", f"exit status {status}: {text[-400:]}")
 

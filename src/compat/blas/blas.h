@@ -45,7 +45,7 @@ typedef int32_t blas_int;
 
 /* ---- the thread's handle and faults -------------------------------------------------------------------------------------- */
 /* Made at a thread's first call, destroyed with it; on the CPU unless STRATA_BLAS_DEVICE names another device. */
-extern _Thread_local strata_handle *st_blas_mine __attribute__((tls_model("initial-exec")));
+extern _Thread_local strata_handle *st_blas_mine;
 strata_handle *st_blas_handle_make(void);
 static inline strata_handle *st_blas_handle(void)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Thread_local strata_handle *st_blas_mine __attribute__((tls_model("initial-exec")));
+_Thread_local strata_handle *st_blas_mine;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
