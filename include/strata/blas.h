@@ -209,6 +209,36 @@ STRATA_API strata_status strata_dgmm(strata_handle *h, strata_tensor x, strata_t
 /* Copies a triangle to a triangle of the same side, packed or not (trttp, tpttr). The diagonal is copied too. */
 STRATA_API strata_status strata_trcopy(strata_handle *h, strata_tensor from, strata_tensor to);
 
+/* ---- batched factorisations -------------------------------------------------------------------------------------------------
+ * For many small matrices (each is one thread's on the CPU, one team of threads' on a GPU): A is rank 2 or a batch (rank 3 and more, or addresses),
+ * f32 f64 c64 c128, any strides; every other operand has the same batch dims. pivots, i32 or i64, count from 0: row k changed places with row pivots[k].
+ * info, i32 or i64, one number an item: 0, or 1 + the first k at which a diagonal element was exactly 0. An info of zeros ({0}: a tensor of
+ * type STRATA_NONE) is not written; pivots likewise mean no exchange of rows. Outputs may not overlap other operands.
+ * The bits of an item do not depend on the others. Storage and rules are LAPACK's (Users' Guide, 3rd ed., 1999), but for the count from 0. */
+typedef struct strata_getrs_options {
+    bool transpose; /* solve with A^T; with conjugate: A^H */
+    bool conjugate;
+    uint64_t reserved[2]; /* zero */
+} strata_getrs_options;
+
+/* A (m x n) := L U of P A, L unit lower, U upper; partial pivoting by |re| + |im|. pivots: (..., min(m, n)). Backward error <= c n u growth |A|. */
+STRATA_API strata_status strata_getrf(strata_handle *h, strata_tensor A, strata_tensor pivots,
+                                      strata_tensor info);
+/* B (n x nrhs) := A^-1 B from getrf's result. No test for singularity. */
+STRATA_API strata_status strata_getrs(strata_handle *h, strata_tensor LU, strata_tensor pivots,
+                                      strata_tensor B, const strata_getrs_options *o);
+/* C := A^-1 from getrf's result; where info is not 0 C is left as it is. */
+STRATA_API strata_status strata_getri(strata_handle *h, strata_tensor LU, strata_tensor pivots,
+                                      strata_tensor C, strata_tensor info);
+/* C := A^-1; A is kept. */
+STRATA_API strata_status strata_matinv(strata_handle *h, strata_tensor A, strata_tensor C,
+                                       strata_tensor info);
+/* A (m x n) := R and below it the vectors v of the reflectors I - tau v v^H (v_0 = 1), whose product is Q; tau: (..., min(m, n)), A's type. */
+STRATA_API strata_status strata_geqrf(strata_handle *h, strata_tensor A, strata_tensor tau);
+/* Least squares, m >= n, full rank: the first n rows of B (m x nrhs) := argmin |A X - B|, the others what is left over, turned by Q^H; A is as geqrf leaves it. Where
+ * info is not 0 (R has a 0 on its diagonal) B is left as it is. */
+STRATA_API strata_status strata_gels(strata_handle *h, strata_tensor A, strata_tensor B, strata_tensor info);
+
 #ifdef __cplusplus
 }
 #endif
