@@ -11,8 +11,12 @@
 #include "tile/cpu/gemm_kernel.h"
 
 typedef struct st_gemm {
-    int type;     /* STRATA_F32 or STRATA_F64: A, B, C and the accumulator */
-    int64_t es;   /* bytes of an element */
+    int type;       /* of sums: A's own for f32, f64, c64 and c128, f32 for shorter floats, i32 for bytes */
+    int64_t es;     /* bytes of a sum */
+    int ta, tb, tc; /* of this form's A, B and C; all `type` in products of one type */
+    int64_t ea, eb, ec; /* bytes of their elements */
+    bool one_type;
+    int conj;     /* 1: A is read conjugated, 2: B */
     bool swapped; /* data[0] is B of this form and data[1] its A */
     st_axes m, n, k, batch;
     int64_t M, N, K, G; /* their lengths */
@@ -40,8 +44,13 @@ ST_INLINE int64_t st_axes_run(const st_axes *l, int64_t i)
     return len - i % len;
 }
 
+/* alpha and beta of a run; the imaginary parts are 0 but for complex products. */
+typedef struct st_factors {
+    double alpha, alpha_im, beta, beta_im;
+} st_factors;
+
 /* C := beta * C for every element of the product (alpha = 0 or K = 0); C is not read when beta = 0. */
-void st_gemm_scale(const st_gemm *g, void *c, double beta);
+void st_gemm_scale(const st_gemm *g, void *c, const st_factors *f);
 
 /* The epilogue on rows i0.. and columns j0.. of batch item `item`, whose C holds alpha AB + beta C; scratch of
  * st_expr_scratch bytes. `data` are the plan's operands. */

@@ -57,6 +57,13 @@ static void exchange(st_gemm *g)
         memcpy(g->flat.epi[e].sn, s, sizeof s);
     }
     g->swapped = !g->swapped;
+    int type = g->ta;
+    g->ta = g->tb;
+    g->tb = type;
+    int64_t size = g->ea;
+    g->ea = g->eb;
+    g->eb = size;
+    g->conj = (g->conj & 1) << 1 | g->conj >> 1;
 }
 
 /* One batch axis that B does not have goes on where m ends: one taller product instead of many. */
@@ -81,22 +88,54 @@ static void batch_into_rows(st_gemm *g)
     g->batch.count = 0;
 }
 
+static bool is_half(int64_t t) { return t == STRATA_F16 || t == STRATA_BF16; }
+static bool is_f8(int64_t t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
+static bool is_byte(int64_t t) { return t == STRATA_I8 || t == STRATA_U8; }
+
+/* The type of the sums, STRATA_NONE for types that do not go together. */
+static int sum_type(const st_contract *c)
+{
+    const int64_t a = c->ta, b = c->tb, t = c->tc;
+    if (a == b && a == t && (a == STRATA_F32 || a == STRATA_F64 || st_type_is_complex((int)a))) return (int)a;
+    if (((is_half(a) && a == b) || (is_f8(a) && is_f8(b))) && (t == STRATA_F32 || is_half(t) || is_f8(t)))
+        return STRATA_F32;
+    if (is_byte(a) && is_byte(b) && (t == STRATA_I32 || t == STRATA_F32 || is_half(t) || is_byte(t)))
+        return STRATA_I32;
+    return STRATA_NONE;
+}
+
+static int64_t bytes_of(int64_t type) { return (int64_t)strata_type_bits((strata_type)type) / 8; }
+
 bool st_gemm_normalise(const st_contract *c, const char *text, st_gemm *g, char *why, size_t n)
 {
     memset(g, 0, sizeof *g);
-    if (st_contract_rules(c, why, n)) return false;
+    st_contract plain = *c; /* conjugates are other signs in a kernel's store */
+    plain.rule_a.conj = plain.rule_b.conj = 0;
+    if (st_contract_rules(&plain, why, n)) return false;
     if (c->bounds) {
         snprintf(why, n, "the operand has bounds (a window of an image); this one reads plain views");
         return false;
     }
-    if ((c->ta != STRATA_F32 && c->ta != STRATA_F64) || c->tb != c->ta || c->tc != c->ta) {
-        snprintf(why, n, "takes f32 or f64 throughout, not %s x %s into %s",
+    g->type = sum_type(c);
+    if (g->type == STRATA_NONE || (st_type_is_complex(g->type) && text)) {
+        snprintf(why, n,
+                 g->type
+                     ? "has no epilogues in complex numbers (%s x %s into %s)"
+                     : "takes f32, f64, c64 or c128 throughout, 16-bit or 8-bit floats into f32 or shorter, "
+                       "bytes into i32, f32 or shorter; not %s x %s into %s",
                  strata_type_name((strata_type)c->ta), strata_type_name((strata_type)c->tb),
                  strata_type_name((strata_type)c->tc));
         return false;
     }
-    g->type = (int)c->ta;
-    g->es = g->type == STRATA_F64 ? 8 : 4;
+    g->ta = (int)c->ta;
+    g->tb = (int)c->tb;
+    g->tc = (int)c->tc;
+    g->es = bytes_of(g->type);
+    g->ea = bytes_of(c->ta);
+    g->eb = bytes_of(c->tb);
+    g->ec = bytes_of(c->tc);
+    g->one_type = g->ta == g->tc;
+    if (st_type_is_complex(g->type)) g->conj = (c->rule_a.conj ? 1 : 0) | (c->rule_b.conj ? 2 : 0);
     g->m = c->m;
     g->n = c->n;
     g->k = c->k;
@@ -133,33 +172,50 @@ bool st_gemm_skinny_serves(const st_cpu *cpu, int64_t es, int64_t m, int64_t n, 
     return m <= n ? bcs != 1 : n * es < 32;
 }
 
-static void scale_row(int type, void *c, int64_t n, int64_t cs, double beta)
+#define SCALE_ROW(T)                                                          \
+    do {                                                                      \
+        T *p = c, b = (T)f->beta;                                             \
+        for (int64_t j = 0; j < n; j++) p[j * cs] = zero ? 0 : p[j * cs] * b; \
+    } while (0)
+#define SCALE_PAIRS(T)                                           \
+    do {                                                         \
+        T *p = c, b = (T)f->beta, i = (T)f->beta_im;             \
+        for (int64_t j = 0; j < n; j++, p += 2 * cs) {           \
+            const T re = zero ? 0 : p[0], im = zero ? 0 : p[1];  \
+            p[0] = zero ? 0 : i == 0 ? b * re : b * re - i * im; \
+            p[1] = zero ? 0 : i == 0 ? b * im : b * im + i * re; \
+        }                                                        \
+    } while (0)
+
+static void scale_row(int type, void *c, int64_t n, int64_t cs, const st_factors *f)
 {
-    if (type == STRATA_F64) {
-        double *p = c;
-        if (beta == 0)
-            for (int64_t j = 0; j < n; j++) p[j * cs] = 0;
-        else
-            for (int64_t j = 0; j < n; j++) p[j * cs] *= beta;
-    } else {
-        float *p = c, b = (float)beta;
-        if (beta == 0)
-            for (int64_t j = 0; j < n; j++) p[j * cs] = 0;
-        else
-            for (int64_t j = 0; j < n; j++) p[j * cs] *= b;
+    const bool zero = f->beta == 0 && f->beta_im == 0;
+    const int64_t es = bytes_of(type);
+    switch (type) {
+    case STRATA_F64: SCALE_ROW(double); break;
+    case STRATA_F32: SCALE_ROW(float); break;
+    case STRATA_C128: SCALE_PAIRS(double); break;
+    case STRATA_C64: SCALE_PAIRS(float); break;
+    default:
+        for (int64_t j = 0; j < n; j++) {
+            char *p = (char *)c + j * cs * es;
+            double v = 0;
+            if (!zero) st_load_f64(type, p, &v);
+            st_store_f64(type, p, zero ? 0 : f->beta * v);
+        }
     }
 }
 
-void st_gemm_scale(const st_gemm *g, void *c, double beta)
+void st_gemm_scale(const st_gemm *g, void *c, const st_factors *f)
 {
-    if (beta == 1) return;
+    if (f->beta == 1 && f->beta_im == 0) return;
     int64_t cs = st_axes_inner(&g->n, 'c');
     for (int64_t b = 0; b < g->G; b++)
         for (int64_t i = 0; i < g->M; i++) {
             int64_t row = st_axes_offset(&g->batch, 'c', b) + st_axes_offset(&g->m, 'c', i);
             for (int64_t j = 0; j < g->N;) {
                 int64_t run = st_min64(st_axes_run(&g->n, j), g->N - j);
-                scale_row(g->type, (char *)c + (row + st_axes_offset(&g->n, 'c', j)) * g->es, run, cs, beta);
+                scale_row(g->tc, (char *)c + (row + st_axes_offset(&g->n, 'c', j)) * g->ec, run, cs, f);
                 j += run;
             }
         }

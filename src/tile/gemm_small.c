@@ -185,7 +185,7 @@ strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, s
     char *c = p->c, *c1 = c + ((m - 1) * crs + (n - 1) * ccs + 1) * es;
     if (c < a + ((m - 1) * ars + (k - 1) * acs + 1) * es && a < c1) goto other;
     if (c < b + ((k - 1) * brs + (n - 1) * bcs + 1) * es && b < c1) goto other;
-    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0) goto other;
+    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0 || h->batch_invariant) goto other;
 
     const st_small_kernel *kr = direct[f64][h->cpu->level];
     const st_small_width *w = width_for(kr, n);
@@ -236,6 +236,10 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
 {
     st_gemm *g = &p->g;
     if (!st_gemm_normalise(pr->data, pr->text, g, why, n)) return false;
+    if (!g->one_type || row->type != g->type) {
+        snprintf(why, n, "computes in %s", row->types);
+        return false;
+    }
     if (st_kernel_why_not(row, h->cpu, why, n)) return false;
     if (g->m.count > 1 || g->n.count > 1 || g->k.count > 1) {
         snprintf(why, n, "m, n or k is a list of axes that do not merge into one");
@@ -386,7 +390,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
     if (alpha == 0 || g->K == 0) {
-        st_gemm_scale(g, data[2], beta);
+        st_gemm_scale(g, data[2], &(st_factors){.beta = beta});
         for (int64_t i = 0; p->head.expr && i < g->G; i++)
             st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
@@ -451,4 +455,5 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     return STRATA_OK;
 }
 
-const st_provider st_gemm_small_provider = {"gemm_small", ST_OP_CONTRACT, enumerate, build, ST_ON_CPU};
+const st_provider st_gemm_small_provider = {
+    .name = "gemm_small", .op = ST_OP_CONTRACT, .enumerate = enumerate, .build = build, .where = ST_ON_CPU};

@@ -6,12 +6,29 @@
  * whose inner loops unroll completely; else the accumulators go to memory. The walk over k is one loop body run in four
  * phases that differ only in what they prefetch (next B panel; nothing; rows of C, about 200 steps before they are updated;
  * nothing): three copies of the loop made clang keep the accumulators in memory, and C prefetched at the start is gone
- * again when it is needed. The recipe of few rows and long runs (6 x 4 vectors): C's update is what tiles differ in. */
+ * again when it is needed. The recipe of few rows and long runs (6 x 4 vectors): C's update is what tiles differ in.
+ *
+ * VEC_PAIRS 1: complex numbers, by the same arithmetic. A row of A is two rows (its real and its imaginary parts, which lie side by side
+ * in a panel anyway), each times B as it lies: P = sum of re(a) (re b, im b) and Q = sum of im(a) (re b, im b). Only the store knows: a b =
+ * (P.re - Q.im, P.im + Q.re), and conjugates of A or B are other signs there. Sizes outside this file count complex elements. */
 #include "tile/cpu/gemm_kernel.h"
-#include "tile/cpu/gemm_vec.h"
-#include "tile/cpu/pack_body.h"
+#ifndef VEC_PAIRS
+#    define VEC_PAIRS 0
+#endif
+#if VEC_PAIRS
+#    include "tile/cpu/pack_pairs.h"
+#else
+#    include "tile/cpu/gemm_vec.h"
+#    include "tile/cpu/pack_body.h"
+#endif
 
 #define NR (NV * VL)
+/* numbers of an element, rows of elements, lanes of elements */
+#define PARTS (1 + VEC_PAIRS)
+#define MRE (MR / PARTS)
+#define VLE (VL / PARTS)
+/* real row i in elements of A: pairs lie side by side, ars numbers from pair to pair */
+#define A_ROW(i, ars) (VEC_PAIRS ? (i) / 2 * (ars) + (i) % 2 : (i) * (ars))
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 enum { KU = 4, C_AHEAD = 192, B_AHEAD = 24 };
@@ -27,12 +44,52 @@ ST_INLINE void ukr_step(const int mr, const int nv, V *acc, const T *a, const in
     for (int j = 0; j < nv; j++) bv[j] = v_load(b + j * VL);
     UNROLL
     for (int i = 0; i < mr; i++) {
-        V x = v_set1(a[i * ars]);
+        V x = v_set1(a[A_ROW(i, ars)]);
         UNROLL
         for (int j = 0; j < nv; j++) acc[i * nv + j] = v_fma(x, bv[j], acc[i * nv + j]);
     }
 }
 
+#if VEC_PAIRS
+/* Signs of P and Q: conjugates take those of A (bit 0) and B (bit 1). */
+#    define SIGNS(re, im)                                                  \
+        {                                                                  \
+            re, im, re, im, re, im, re, im, re, im, re, im, re, im, re, im \
+        }
+static const T sign_p[4][16] = {SIGNS(1, 1), SIGNS(1, 1), SIGNS(1, -1), SIGNS(1, -1)};
+static const T sign_q[4][16] = {SIGNS(-1, 1), SIGNS(1, -1), SIGNS(1, 1), SIGNS(-1, -1)};
+
+/* C := alpha * acc + beta * C; C is not read when beta is 0, and an imaginary part of 0 is no factor (0 * Inf is not 0) */
+ST_INLINE void ukr_store(const int mr, const int nv, const int masked, const V *acc, const st_ukr_args *x,
+                         T *restrict c)
+{
+    const int64_t ldc = 2 * x->ldc;
+    __asm__("" : "+r"(c));
+    const MK mask = v_mask(masked ? 2 * x->last : VL - 1);
+    const V sp = v_load(sign_p[x->conj]), sq = v_load(sign_q[x->conj]), turn = v_load(sign_q[0]);
+    const V va = v_set1((T)x->alpha), ia = v_mul(turn, v_set1((T)x->alpha_im));
+    const bool plain = x->beta == 0.0 && x->beta_im == 0.0, real = x->alpha_im == 0.0;
+    const V vb = v_set1((T)x->beta), ib = v_mul(turn, v_set1((T)x->beta_im));
+    UNROLL
+    for (int i = 0; i < mr; i += 2, c += ldc) UNROLL
+    for (int j = 0; j < nv; j++) {
+        const V y = v_fma(sq, v_swap(acc[(i + 1) * nv + j]), v_mul(sp, acc[i * nv + j]));
+        V r = v_mul(va, y);
+        if (!real) r = v_fma(ia, v_swap(y), r);
+        const bool part = masked && j == nv - 1;
+        if (!plain) {
+            const V old = part ? v_loadm(mask, c + j * VL) : v_load(c + j * VL);
+            r = v_fma(vb, old, r);
+            if (x->beta_im != 0.0) r = v_fma(ib, v_swap(old), r);
+        }
+        if (part)
+            v_storem(c + j * VL, mask, r);
+        else
+            v_store(c + j * VL, r);
+    }
+    (void)mask;
+}
+#else
 /* C := alpha * acc + beta * C; C is not read when beta is 0 */
 ST_INLINE void ukr_store(const int mr, const int nv, const int masked, const V *acc, const st_ukr_args *x,
                          T *restrict c)
@@ -65,15 +122,16 @@ ST_INLINE void ukr_store(const int mr, const int nv, const int masked, const V *
     }
     (void)mask;
 }
+#endif
 
-/* ars: distance of rows in A, 1 in a panel (a step is MR values), else A is read where it is (a step is one value) */
+/* ars: distance of rows in A, 1 in a panel (a step is MR values), else A is read where it is (a step is one element) */
 ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const int packed, V *acc,
                         const st_ukr_args *x, const T *restrict a, const T *restrict b, T *restrict c)
 {
-    const int64_t ars = packed ? 1 : x->ars, as = packed ? MR : 1;
+    const int64_t ars = packed ? PARTS : PARTS * x->ars, as = packed ? MR : PARTS;
     UNROLL
     for (int i = 0; i < mr * nv; i++) acc[i] = v_zero();
-    const int64_t k = x->k, steps = k / KU, ldc = x->ldc;
+    const int64_t k = x->k, steps = k / KU, ldc = PARTS * x->ldc;
     /* phases: iterations left when each one ends */
     int64_t late = steps > C_AHEAD / KU ? C_AHEAD / KU : steps, left = steps;
     int64_t stop = x->next_count < steps - late ? steps - x->next_count : late;
@@ -98,8 +156,8 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const int 
             stop = late;
             jump = 0;
             pf = (const char *)b;
-        } else if (left == late && late > mr) {
-            stop = late - mr;
+        } else if (left == late && late > mr / PARTS) {
+            stop = late - mr / PARTS;
             jump = ldc * (int64_t)sizeof(T);
             pf = (const char *)c;
         } else {
@@ -118,7 +176,7 @@ ST_INLINE void ukr_first_body(const int packed, const st_ukr_args *x, const T *r
                               const T *restrict b, T *restrict c)
 {
     V acc[MR * NV];
-    const int64_t ars = packed ? 1 : x->ars, as = packed ? MR : 1, ldb = x->ldb,
+    const int64_t ars = packed ? PARTS : PARTS * x->ars, as = packed ? MR : PARTS, ldb = PARTS * x->ldb,
                   inside = x->k > B_AHEAD ? x->k - B_AHEAD : 0;
     T *panel = x->panel;
     UNROLL
@@ -134,7 +192,7 @@ ST_INLINE void ukr_first_body(const int packed, const st_ukr_args *x, const T *r
         }
         UNROLL
         for (int i = 0; i < MR; i++) {
-            V y = v_set1(a[i * ars]);
+            V y = v_set1(a[A_ROW(i, ars)]);
             UNROLL
             for (int j = 0; j < NV; j++) acc[i * NV + j] = v_fma(y, bv[j], acc[i * NV + j]);
         }
@@ -145,13 +203,13 @@ ST_INLINE void ukr_first_body(const int packed, const st_ukr_args *x, const T *r
 #define EDGE(m, v)                                                                                  \
     static void ukr_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c)          \
     {                                                                                               \
-        V acc[(m) * (v)];                                                                           \
-        ukr_body(m, v, 1, 1, acc, x, a, b, c);                                                      \
+        V acc[PARTS * (m) * (v)];                                                                   \
+        ukr_body(PARTS *(m), v, 1, 1, acc, x, a, b, c);                                             \
     }                                                                                               \
     static void ukr_in_place_##m##_##v(const st_ukr_args *x, const void *a, const void *b, void *c) \
     {                                                                                               \
-        V acc[(m) * (v)];                                                                           \
-        ukr_body(m, v, 1, 0, acc, x, a, b, c);                                                      \
+        V acc[PARTS * (m) * (v)];                                                                   \
+        ukr_body(PARTS *(m), v, 1, 0, acc, x, a, b, c);                                             \
     }
 static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c)
 {
@@ -180,27 +238,39 @@ static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b
 #endif
 EDGES(1)
 EDGES(2)
+#if MR == 6 && VEC_PAIRS
+EDGES(3)
+#    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3)
+#elif VEC_PAIRS
+#    define ROWS(f) ROW(f, 1), ROW(f, 2)
+#elif MR == 6
 EDGES(3)
 EDGES(4)
-#if MR == 6
 EDGES(5)
 EDGES(6)
 #    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4), ROW(f, 5), ROW(f, 6)
 #else
+EDGES(3)
+EDGES(4)
 #    define ROWS(f) ROW(f, 1), ROW(f, 2), ROW(f, 3), ROW(f, 4)
 #endif
-static const st_ukr_fn edges[MR * NV] = {ROWS(ukr_)};
-static const st_ukr_fn edges_in_place[MR * NV] = {ROWS(ukr_in_place_)};
+static const st_ukr_fn edges[MRE * NV] = {ROWS(ukr_)};
+static const st_ukr_fn edges_in_place[MRE * NV] = {ROWS(ukr_in_place_)};
 
 static void pack_a(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)
 {
-    pack_lines(MR, dst, w, k, src, ls, ks);
+    pack_lines(MRE, dst, w, k, src, ls, ks);
 }
 static void pack_b(void *dst, int64_t w, int64_t k, const void *src, int64_t ls, int64_t ks)
 {
-    pack_lines(NR, dst, w, k, src, ls, ks);
+    pack_lines(NR / PARTS, dst, w, k, src, ls, ks);
 }
 
+/* what all source types share */
+#define PACKED_KERNEL \
+    .mr = MRE, .nv = NV, .vl = VLE, .unit = 1, .size = PARTS * (int)sizeof(T), .full = ukr_full, .edge = edges
+
 const st_packed_kernel PASTE(st_kernel_, KERNEL) = {
-    MR,     NV,    VL, ukr_full, edges, ukr_in_place_full, edges_in_place, ukr_first, ukr_first_in_place,
-    pack_a, pack_b};
+    PACKED_KERNEL,      .in_place_full = ukr_in_place_full,   .in_place_edge = edges_in_place,
+    .first = ukr_first, .first_in_place = ukr_first_in_place, .pack_a = pack_a,
+    .pack_b = pack_b};

@@ -4,6 +4,7 @@
  * Before including: VEC_F64 0 or 1, VEC_BITS 512, 256 or 128. May be included again with other values: everything is a macro.
  *   T element, V vector, VL lanes, MK mask of the lanes of a partial vector
  *   v_zero() v_set1(x) v_load(p) v_store(p, v) v_fma(a, b, c) = a*b+c v_mul v_add v_sum(v)
+ *   v_swap(v) lanes 0 and 1, 2 and 3... exchanged
  *   v_mask(n) lanes 0..n-1; v_loadm(mask, p) zeros elsewhere, reads nothing there; v_storem(p, mask, v) */
 #undef T
 #undef V
@@ -20,6 +21,7 @@
 #undef v_loadm
 #undef v_storem
 #undef v_sum
+#undef v_swap
 
 #ifndef ST_TILE_CPU_GEMM_VEC_H
 #    define ST_TILE_CPU_GEMM_VEC_H
@@ -125,6 +127,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #        define v_loadm(m, p) _mm512_maskz_loadu_pd(m, p)
 #        define v_storem(p, m, v) _mm512_mask_storeu_pd(p, m, v)
 #        define v_sum(v) vec_sum_pd512(v)
+#        define v_swap(v) _mm512_permute_pd(v, 0x55)
 #    elif VEC_BITS == 512
 #        define V __m512
 #        define v_zero() _mm512_setzero_ps()
@@ -137,6 +140,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #        define v_loadm(m, p) _mm512_maskz_loadu_ps(m, p)
 #        define v_storem(p, m, v) _mm512_mask_storeu_ps(p, m, v)
 #        define v_sum(v) vec_sum_ps512(v)
+#        define v_swap(v) _mm512_permute_ps(v, 0xb1)
 #    endif
 #elif defined(__AVX2__)
 #    if VEC_F64
@@ -168,6 +172,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #        define v_loadm(m, p) vec_loadm_f64(m, p)
 #        define v_storem(p, m, v) vec_storem_f64(p, m, v)
 #        define v_sum(v) ((v)[0] + (v)[1])
+#        define v_swap(v) __builtin_shufflevector(v, v, 1, 0)
 #    else
 #        define T float
 #        define VL 4
@@ -179,6 +184,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #        define v_loadm(m, p) vec_loadm_f32(m, p)
 #        define v_storem(p, m, v) vec_storem_f32(p, m, v)
 #        define v_sum(v) (((v)[0] + (v)[2]) + ((v)[1] + (v)[3]))
+#        define v_swap(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
 #    endif
 #endif
 
@@ -192,6 +198,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #    define v_mul(a, b) _mm256_mul_pd(a, b)
 #    define v_add(a, b) _mm256_add_pd(a, b)
 #    define v_sum(v) vec_sum_pd256(v)
+#    define v_swap(v) _mm256_permute_pd(v, 0x5)
 #elif defined(__AVX2__) && VEC_BITS == 256
 #    define V __m256
 #    define v_zero() _mm256_setzero_ps()
@@ -202,6 +209,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #    define v_mul(a, b) _mm256_mul_ps(a, b)
 #    define v_add(a, b) _mm256_add_ps(a, b)
 #    define v_sum(v) vec_sum_ps256(v)
+#    define v_swap(v) _mm256_permute_ps(v, 0xb1)
 #elif defined(__AVX2__) && VEC_BITS == 128 && VEC_F64
 #    define V __m128d
 #    define v_zero() _mm_setzero_pd()
@@ -212,6 +220,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #    define v_mul(a, b) _mm_mul_pd(a, b)
 #    define v_add(a, b) _mm_add_pd(a, b)
 #    define v_sum(v) vec_sum_pd128(v)
+#    define v_swap(v) _mm_permute_pd(v, 0x1)
 #elif defined(__AVX2__) && VEC_BITS == 128
 #    define V __m128
 #    define v_zero() _mm_setzero_ps()
@@ -222,6 +231,7 @@ ST_INLINE void vec_storem_f64(double *p, int n, vec_f64x2 v)
 #    define v_mul(a, b) _mm_mul_ps(a, b)
 #    define v_add(a, b) _mm_add_ps(a, b)
 #    define v_sum(v) vec_sum_ps128(v)
+#    define v_swap(v) _mm_permute_ps(v, 0xb1)
 #endif
 
 #if defined(__AVX512VL__)
