@@ -3,6 +3,7 @@
  * element shows; random numbers against f64 within bounds; every kernel by its id; batches, epilogues, odd addresses; the same bits a hundred times.
  * Where the device has none of these types (the CPU), the tests skip themselves. */
 #include "support.h"
+#include "runtime/gpu.h"
 #include "runtime/handle.h"
 #include <math.h>
 #include <strata.h>
@@ -27,6 +28,8 @@ static const combo combos[] = {
     {STRATA_F8E4M3, STRATA_F8E5M2, STRATA_BF16, STRATA_MATH_FAST_ACCUM},
     {STRATA_I8, STRATA_I8, STRATA_I32, 0},
     {STRATA_I8, STRATA_I8, STRATA_F32, 0},
+    {STRATA_I8, STRATA_I8, STRATA_I8, 0},
+    {STRATA_BF16, STRATA_BF16, STRATA_I8, 0},
 };
 
 static bool on_gpu(void) { return h->gpu != NULL; }
@@ -346,6 +349,87 @@ static void epilogues(void **state)
     }
 }
 
+/* A vector of rows, one of columns, a number, a residual, an extra output and C's old values together, on kernel `id`: operands with even and odd rows, addresses
+ * that allow pairs and that do not. */
+static bool fused_kernel(test_rng *r, const combo *x, const char *id, int round)
+{
+    static const int64_t shape[][3] = {{264, 392, 136}, {131, 277, 72}, {70, 33, 200}, {300, 264, 64}};
+    const int64_t m = shape[round % 4][0], n = shape[round % 4][1], k = shape[round % 4][2],
+                  odd = round % 3 == 1;
+    const bool byte = x->c == STRATA_I8;
+    const double beta = round % 2;
+    matrix A = make(r, x->a, 0, m, k, round == 2, false, 0), B = make(r, x->b, 0, k, n, round != 2, false, 0),
+           C = make(r, x->c, 0, m, n, false, false, 0), P = make(r, x->c, 0, m, n, false, false, odd),
+           R = make(r, STRATA_BF16, 0, m, n, round == 3, false, odd),
+           one = make(r, STRATA_F32, 0, 1, 1, false, false, 0);
+    const int64_t dm[1] = {m}, dn[1] = {n};
+    test_array s = test_array_make(r, STRATA_F32, 1, dm, 0), bias = test_array_make(r, STRATA_BF16, 1, dn, 0);
+    test_array *in[] = {&A.whole, &B.whole, &R.whole, &bias, &C.whole};
+    for (int j = 0; j < (beta != 0 ? 5 : 4); j++) test_array_integers(r, in[j], -2, 2);
+    test_array_integers(r, &s, 1, 3);
+    test_array_integers(r, &one.whole, 2, 2);
+    test_problem("fused %s round %d", id, round);
+    const int64_t rank0[1] = {1};
+    strata_tensor number = strata_array(one.t.data, STRATA_F32, 0, rank0, NULL);
+    const strata_operand ops[] = {{"s", s.t},   {"bias", bias.t}, {"one", number},
+                                  {"res", R.t}, {"pre", P.t},     {0}};
+    const strata_gemm_options o = {.epilogue = "pre = acc * s[m] + bias[n]; out = max(pre, 0) * one + res",
+                                   .operands = ops,
+                                   .math = x->math};
+    const strata_choice choice = {.kernel = id};
+    strata_plan *plan;
+    const strata_status made =
+        strata_gemm_plan(h, STRATA_ONE, A.t, B.t, strata_real(beta), C.t, &o, &choice, &plan);
+    if (made == STRATA_OK) {
+        const problem p = {0, m, n, k, 0, 0, 0, 0, 0, 1, beta};
+        double *want = malloc((size_t)(m * n) * 2 * sizeof *want);
+        assert_non_null(want);
+        reference(&p, &A.t, &B.t, &C.t, want, want + m * n);
+        void *data[] = {A.t.data, B.t.data, C.t.data, s.t.data, bias.t.data, one.t.data, R.t.data, P.t.data};
+        test_ok(h, strata_plan_run(h, plan, data, NULL));
+        for (int64_t a = 0; a < m; a++)
+            for (int64_t b = 0; b < n; b++) {
+                const double pre = want[a * n + b] * test_elem(s.t, a) + test_elem(bias.t, b),
+                             out = (pre > 0 ? pre : 0) * 2 + test_elem(R.t, a, b);
+                test_close(test_elem(P.t, a, b), rounded(x->c, pre), byte ? 0 : 1e-9, "pre[%lld,%lld]",
+                           (long long)a, (long long)b);
+                test_close(test_elem(C.t, a, b), rounded(x->c, out), 0, "C[%lld,%lld]", (long long)a,
+                           (long long)b);
+            }
+        test_array_intact(&C.whole);
+        if (!odd) test_array_intact(&P.whole);
+        free(want);
+        strata_plan_destroy(plan);
+    }
+    test_array *all[] = {&A.whole, &B.whole, &C.whole, &P.whole, &R.whole, &one.whole, &s, &bias};
+    for (int j = 0; j < 8; j++) test_array_free(all[j]);
+    return made == STRATA_OK;
+}
+
+static void epilogues_by_kernel(void **state)
+{
+    (void)state;
+    NEEDS_TYPES();
+    test_rng r = test_rng_make(39);
+    strata_kernel_info info;
+    int ran = 0;
+    for (int i = 0; strata_kernels(i, &info); i++) {
+        if (strncmp(info.id, "gemm_", 5) || !strstr(info.id, "_sm90a")) continue;
+        for (int t = 0; t < TEST_COUNT(combos); t++) {
+            char types[64];
+            snprintf(types, sizeof types, "%s%s%s", strata_type_name(combos[t].a),
+                     strata_type_name(combos[t].b), strata_type_name(combos[t].c));
+            if (strcmp(types, info.types)) continue;
+            const double chance = t == 0 && strstr(info.id, "_tn_") ? 1
+                                  : strstr(info.id, "_turn")        ? 0.5
+                                                                    : 0.04;
+            if (!getenv("STRATA_SOAK") && !test_chance(&r, chance)) continue;
+            for (int round = 0; round < 4; round++) ran += fused_kernel(&r, &combos[t], info.id, round);
+        }
+    }
+    test_check(h->gpu->cc != 90 || ran > 20, "only %d runs of kernels by id", ran);
+}
+
 /* A batch of batches, with a B that all share along one axis. */
 static void broadcast_batches(void **state)
 {
@@ -439,9 +523,16 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_numbers),     cmocka_unit_test(random_numbers),    cmocka_unit_test(shapes),
-        cmocka_unit_test(every_kernel),      cmocka_unit_test(same_bits),         cmocka_unit_test(epilogues),
-        cmocka_unit_test(broadcast_batches), cmocka_unit_test(parts_of_infinity), cmocka_unit_test(refusals),
+        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(random_numbers),
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(every_kernel),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(epilogues),
+        cmocka_unit_test(broadcast_batches),
+        cmocka_unit_test(parts_of_infinity),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(epilogues_by_kernel),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

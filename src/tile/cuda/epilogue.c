@@ -135,16 +135,28 @@ static void sort_operands(printer *p)
 }
 
 /* Do the kernel's neighbouring columns 2j and 2j + 1 stand together, as an aligned pair? */
-static bool in_pairs(const printer *p, int i)
+static bool pairs(const st_contract *c, int i, bool swapped)
 {
-    const st_contract *c = p->c;
     const st_epi_operand *o = &c->epi[i];
-    const st_axes *across = p->swapped ? &c->n : &c->m, *along = p->swapped ? &c->m : &c->n;
-    const int64_t *sr = p->swapped ? o->sn : o->sm, *sc = p->swapped ? o->sm : o->sn;
+    const st_axes *across = swapped ? &c->n : &c->m, *along = swapped ? &c->m : &c->n;
+    const int64_t *sr = swapped ? o->sn : o->sm, *sc = swapped ? o->sm : o->sn;
     if (c->unaligned || !along->count || sc[0] != 1 || along->ax[0].len % 2) return false;
     for (int64_t d = 0; d < c->batch.count; d++)
         if (o->sb[d] % 2) return false;
     return !across->count || sr[0] % 2 == 0;
+}
+
+static bool in_pairs(const printer *p, int i) { return pairs(p->c, i, p->swapped); }
+
+int st_cuda_epilogue_full(const st_contract *c, bool swapped)
+{
+    int full = 0;
+    for (int i = 0; i < (int)c->epi_operands; i++) {
+        if (!any(c->epi[i].sm, c->m.count) || !any(c->epi[i].sn, c->n.count)) continue;
+        if (!pairs(c, i, swapped)) return 2;
+        full = 1;
+    }
+    return full;
 }
 
 static void put_fetch(printer *p, st_text *t, char kind, const char *name, const char *index)

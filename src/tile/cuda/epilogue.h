@@ -36,5 +36,7 @@ typedef struct st_epi_params {
  * transposed product. *text: free(). NULL text for a NULL x. */
 strata_status st_cuda_epilogue_text(st_err *e, const st_contract *c, const st_expr *x, bool swapped,
                                     char **text);
+/* Operands with an element for each of C's: 0 none, 1 the kernel's neighbouring columns stand together in aligned pairs, 2 in some they do not. */
+int st_cuda_epilogue_full(const st_contract *c, bool swapped);
 void st_cuda_epilogue_params(const st_contract *c, bool swapped, void *const data[], st_epi_params *p);
 #endif

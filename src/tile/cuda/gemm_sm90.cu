@@ -336,6 +336,9 @@ INL void finish(acc_t (&d)[MT][BN / 2], const fetched &f, const st_epi &e, const
     for (int j = 0; j < BN / 8; j++) {
         float col[2][SOME(ST_EPI_COLS)], full[MT][2][2][SOME(ST_EPI_FULL)], out[2][SOME(ST_EPI_OUTS)];
         const int n1 = n0 + 8 * j + c0;
+#        if ST_EPI_FULL + ST_EPI_OUTS
+        asm volatile("" : "+r"(t), "+r"(m0)::"memory"); /* addresses of rows are worked out anew: else they take registers for all j */
+#        endif
 #        pragma unroll
         for (int q = 0; q < ST_EPI_COLS; q++) {
             const lanes<float, 2> x = *(const lanes<float, 2> *)(vectors + q * BN + 8 * j + c0);

@@ -287,6 +287,16 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
                  text ? "an epilogue" : "scaling integers");
         return false;
     }
+    const int full = text ? st_cuda_epilogue_full(&q->g.own, q->g.swapped != q->turned) : 0;
+    const int sums = row->bm / (row->pp ? 1 : row->consumers) * row->bn / 128 *
+                     (row->kind == ST_SM90_PROMOTE || x6 ? 2 : 1);
+    if (sums > (full == 0 ? 192 : full == 2 ? 64 : row->tma_store || (row->pp && row->cm == 1) ? 128 : 64)) {
+        snprintf(why, n,
+                 "has no registers beside its sums for an epilogue whose operands have an element for each "
+                 "of C's%s",
+                 full == 2 ? ", not in pairs" : "");
+        return false;
+    }
     q->epilogue = text != NULL;
     q->us = predict(q, gpu);
     if (row->kind == ST_SM90_SPLIT && q->splits == 1) {
