@@ -27,14 +27,24 @@ static inline bool is_complex(int type) { return type >= C64; }
 static inline bool is_single(int type) { return type == F32 || type == C64; }
 static inline double unit(int type) { return is_single(type) ? 0x1p-24 : 0x1p-53; }
 
+/* CMPLX, which clang 14 does not give to C11 */
+static inline z complex_of(double re, double im)
+{
+    union {
+        double parts[2];
+        z value;
+    } u = {{re, im}};
+    return u.value;
+}
+
 static inline z get(int type, const void *p, int64_t i)
 {
     const float *f = p;
     const double *d = p;
     return type == F32   ? f[i]
            : type == F64 ? d[i]
-           : type == C64 ? CMPLX(f[2 * i], f[2 * i + 1])
-                         : CMPLX(d[2 * i], d[2 * i + 1]);
+           : type == C64 ? complex_of(f[2 * i], f[2 * i + 1])
+                         : complex_of(d[2 * i], d[2 * i + 1]);
 }
 static inline void put(int type, void *p, int64_t i, z v)
 {
@@ -48,7 +58,7 @@ static inline void put(int type, void *p, int64_t i, z v)
 static inline z some(test_rng *r, int type)
 {
     const double re = (double)test_int(r, -64, 64) / 64, im = (double)test_int(r, -64, 64) / 64;
-    return is_complex(type) ? CMPLX(re, im) : re;
+    return is_complex(type) ? complex_of(re, im) : re;
 }
 /* a factor: often 0 or 1, which the standard treats apart */
 static inline z factor(test_rng *r, int type)

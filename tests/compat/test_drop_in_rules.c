@@ -339,13 +339,15 @@ static void threads_and_fork(void **state)
 static void names(void **state)
 {
     (void)state;
-    static const char *const fortran[] = {
+    static const char general[] =
         "?axpy ?copy ?swap ?scal ?axpby i?amax i?amin ?gemv ?gbmv ?trmv ?tbmv ?tpmv ?trsv ?tbsv ?tpsv ?gemm "
-        "?symm ?syrk ?syr2k ?trmm ?trsm ?gemmt "
-        "?gemmtr ?geadd ?omatcopy ?imatcopy ?gemm_batch ?gemm_batch_strided",
-        "?dot ?nrm2 ?asum ?rot ?rotg ?rotm ?rotmg ?ger ?symv ?sbmv ?spmv ?syr ?spr ?syr2 ?spr2",
-        "?dotu ?dotc ?rotg ?geru ?gerc ?hemv ?hbmv ?hpmv ?her "
-        "?hpr ?her2 ?hpr2 ?hemm ?herk ?her2k ?gemm3m"};
+        "?symm ?syrk ?syr2k "
+        "?trmm ?trsm ?gemmt ?gemmtr ?geadd ?omatcopy ?imatcopy ?gemm_batch ?gemm_batch_strided";
+    static const char real[] =
+        "?dot ?nrm2 ?asum ?rot ?rotg ?rotm ?rotmg ?ger ?symv ?sbmv ?spmv ?syr ?spr ?syr2 ?spr2";
+    static const char complex_only[] =
+        "?dotu ?dotc ?rotg ?geru ?gerc ?hemv ?hbmv ?hpmv ?her ?hpr ?her2 ?hpr2 ?hemm ?herk ?her2k ?gemm3m";
+    static const char *const fortran[] = {general, real, complex_only};
     for (int type = 0; type < 4; type++)
         for (int part = 0; part < 3; part++) {
             if (part && (part == 2) != is_complex(type)) continue;
