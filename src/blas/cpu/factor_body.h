@@ -105,10 +105,9 @@ static int64_t NAME(lu)(T *a, int64_t ld, int64_t m, int64_t n, int64_t *piv)
         int64_t j = k1;
         for (; j + 4 <= n; j += 4) {
             T *c = a + j * ld;
-            for (int64_t k = k0; k < k1; k++)
-                NAME(axpy4)
-                (m - k - 1, (T[4]){c[k], c[ld + k], c[2 * ld + k], c[3 * ld + k]}, a + k * ld + k + 1,
-                 c + k + 1, c + ld + k + 1, c + 2 * ld + k + 1, c + 3 * ld + k + 1);
+            for (int64_t k = k0; k < k1; k++) NAME(axpy4)
+            (m - k - 1, (T[4]){c[k], c[ld + k], c[2 * ld + k], c[3 * ld + k]}, a + k * ld + k + 1, c + k + 1,
+             c + ld + k + 1, c + 2 * ld + k + 1, c + 3 * ld + k + 1);
         }
         for (; j < n; j++)
             for (int64_t k = k0; k < k1; k++)
