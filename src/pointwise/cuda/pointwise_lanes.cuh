@@ -131,6 +131,14 @@ template <class T, int N, hint HINT> struct wide_slot {
         for (int i = 0; i < (int)(sizeof raw.q / 4); i++) raw.q[i] = 0;
     }
     METHOD void load(const T *p, i64) { raw.load(p); }
+    /* from shared memory, which loads with a hint cannot read */
+    METHOD void load_near(const T *p)
+    {
+        words<sizeof(T) * N, USUAL> w;
+        w.load(p);
+#pragma unroll
+        for (int k = 0; k < (int)(sizeof raw.q / 4); k++) raw.q[k] = w.q[k];
+    }
     /* Slot i of many in shared memory; of more than 16 bytes each piece has a plane of `count` pieces, so that neighbours have neighbouring banks. */
     METHOD void load_planes(const char *p, int i, int count)
     {

@@ -240,7 +240,7 @@ static void put_load(printer *p, int stage)
             if (!loads(c, stage, v)) continue;
             st_text_put(t, "x%d[k]", v);
             if (c->groups)
-                st_text_put(t, ".load((const %s *)(place + %d) + (e - part0), 1);\n",
+                st_text_put(t, ".load_near((const %s *)(place + %d) + (e - part0));\n",
                             type_names[c->s->type[v]], offset_in(c, v, false));
             else
                 put_fetch(p, v);
