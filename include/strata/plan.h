@@ -91,6 +91,14 @@ STRATA_API int strata_plan_candidates(const strata_plan *p, int i, strata_candid
  * any size, and in a product of one row. Costs speed where few rows would go to kernels with an order of their own. Default off. */
 STRATA_API strata_status strata_set_batch_invariant(strata_handle *h, bool on);
 
+/* Packs operand `operand` of the plan's data[] once, into memory of its own (strata_alloc; free it with strata_free(h, prepared->data)), in the layout
+ * that the plan's kernel reads: for weights. W is the view with which the plan was made; its elements may change or go afterwards. Runs get
+ * prepared->data as data[operand] and bit `operand` of strata_run.prepared, and give the same bits as with W. What is prepared serves every plan of the
+ * same kernel whose operand is alike, whatever the number of rows of the other; a CPU's run refuses what is of another layout. A plan whose kernel
+ * does not pack refuses. On a GPU the copy runs in the handle's stream. */
+STRATA_API strata_status strata_prepare(strata_handle *h, const strata_plan *p, int operand, strata_tensor W,
+                                        strata_tensor *prepared);
+
 /* ---- measuring and the tuning database (docs/tuning.md) ----------------------------------------------------------------------- */
 
 typedef struct strata_tune_options {

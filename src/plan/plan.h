@@ -89,6 +89,15 @@ typedef struct st_extent {
         by_value; /* one number that is only read: it may lie in host memory on a GPU too, where run reads it and passes its value */
 } st_extent;
 
+/* Before an operand that was prepared on a CPU. */
+#define ST_PREPARED_MAGIC 0x70726570u
+typedef struct st_prepared_head {
+    uint32_t magic, form;
+    uint64_t layout; /* hash of all that the layout depends on */
+    uint64_t zero[6];
+} st_prepared_head;
+_Static_assert(sizeof(st_prepared_head) == 64, "what follows keeps the alignment");
+
 /* Every plan begins with this; providers append their own fields and allocate with st_plan_new. */
 #define ST_PLAN_MAGIC 0x706c616eu
 struct strata_plan {

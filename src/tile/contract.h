@@ -65,7 +65,8 @@ double st_contract_peak(const st_cpu *cpu, int type); /* flops per microsecond a
 extern const st_provider st_gemm_small_provider, st_gemm_skinny_provider, st_gemm_packed_provider,
     st_gemm_structured_provider;
 bool st_gemm_structured(const st_contract *c); /* halves, unit diagonals, addresses: gemm_structured.c's */
-extern const st_engine st_contract_engine; /* contract_key.c */
+extern const st_engine st_contract_engine;     /* contract_key.c */
+extern const st_tiles st_gemm_packed_tiles;    /* gemm_prepared.c */
 void st_window_register(void);
 void st_reference_register(void);
 /* Runs a small product of such operands at once, on this thread and with the bits of the plan; false: not done, take the plan. */

@@ -216,6 +216,204 @@ static void images(void **state)
     }
 }
 
+static const char *packed_of(strata_type t)
+{
+    static char id[96];
+    strata_kernel_info k;
+    for (int i = 0; strata_kernels(i, &k); i++)
+        if (k.usable && !strcmp(k.family, "gemm") && strstr(k.order, "blocks") &&
+            !strncmp(k.types, strata_type_name(t), 3) && !strncmp(k.id, "gemm_", 5)) {
+            snprintf(id, sizeof id, "%s", k.id);
+            return id;
+        }
+    return NULL;
+}
+
+/* The same bits from a prepared operand, for one thread and several, and in a plan of another number of rows. */
+static void prepared(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(74);
+    for (int i = 0; i < test_rounds(60); i++) {
+        test_ok(h, strata_set_threads(h, (int)test_int(&r, 1, 3)));
+        const int64_t k = test_chance(&r, 0.4) ? test_int(&r, 500, 1300) : size(&r);
+        product p = make(&r, test_chance(&r, 0.5) ? STRATA_F32 : STRATA_F64, test_int(&r, 1, 150),
+                         test_int(&r, 1, 300), k, test_chance(&r, 0.4), test_chance(&r, 0.4));
+        const strata_choice choice = {.kernel = packed_of(p.type)};
+        const strata_tensor A = of(p.a, p.type, p.m, p.k, p.ta), B = of(p.b, p.type, p.k, p.n, p.tb);
+        strata_plan *plan;
+        test_ok(h, plan_of(&p, &choice, &plan));
+        run(&p, plan);
+        void *want = malloc(p.c_bytes);
+        memcpy(want, p.c, p.c_bytes);
+        for (int operand = 0; operand < 2; operand++) {
+            strata_tensor W;
+            const strata_status s = strata_prepare(h, plan, operand, operand ? B : A, &W);
+            if (s == STRATA_ERROR_UNSUPPORTED && strstr(strata_error(h), "reads operand"))
+                continue; /* read in place */
+            test_ok(h, s);
+            assert_true(W.flags == STRATA_TENSOR_PREPARED && W.data && W.type == STRATA_U8);
+            const strata_run go = {.prepared = 1u << operand};
+            memcpy(p.c, p.c0, p.c_bytes);
+            test_ok(h, strata_plan_run(h, plan,
+                                       (void *[]){operand ? p.a : W.data, operand ? W.data : p.b, p.c}, &go));
+            test_check(!memcmp(want, p.c, p.c_bytes), "other bits with operand %d prepared", operand);
+            /* a plan for fewer rows (columns) of the other operand takes it too */
+            product q = p;
+            if (operand)
+                q.m = 1 + p.m / 2;
+            else
+                q.n = 1 + p.n / 2;
+            if (!(operand ? p.ta : p.tb)) {
+                strata_plan *less;
+                strata_tensor X = operand ? of(p.a, p.type, q.m, p.k, p.ta) : of(p.b, p.type, p.k, q.n, p.tb);
+                if (!operand) X.stride[0] = p.n;
+                strata_tensor C = of(p.c, p.type, q.m, q.n, false);
+                C.stride[0] = p.n;
+                test_ok(h, strata_gemm_plan(h, strata_real(p.alpha), operand ? X : A, operand ? B : X,
+                                            strata_real(p.beta), C, NULL, &choice, &less));
+                memcpy(p.c, p.c0, p.c_bytes);
+                const strata_status t = strata_plan_run(
+                    h, less, (void *[]){operand ? p.a : W.data, operand ? W.data : p.b, p.c}, &go);
+                if (t != STRATA_ERROR_ARGUMENT ||
+                    !strstr(strata_error(h), "prepared")) { /* else: it reads in place */
+                    test_ok(h, t);
+                    const size_t es = strata_type_bits(p.type) / 8;
+                    for (int64_t row = 0; row < q.m; row++)
+                        test_check(!memcmp((char *)want + (size_t)(row * p.n) * es,
+                                           (char *)p.c + (size_t)(row * p.n) * es, (size_t)q.n * es),
+                                   "row %lld of the smaller product", (long long)row);
+                }
+                strata_plan_destroy(less);
+            }
+            test_ok(h, strata_free(h, W.data));
+        }
+        free(want);
+        strata_plan_destroy(plan);
+        drop(&p);
+    }
+    test_ok(h, strata_set_threads(h, 0));
+}
+
+static void prepared_wrongly(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(75);
+    product p = make(&r, STRATA_F32, 100, 200, 300, false, false),
+            q = make(&r, STRATA_F32, 100, 200, 290, false, false);
+    const strata_choice choice = {.kernel = packed_of(STRATA_F32)};
+    strata_plan *plan, *other, *reference;
+    const strata_choice slow = {.kernel = "contract_any_reference_portable"};
+    test_ok(h, plan_of(&p, &choice, &plan));
+    test_ok(h, plan_of(&q, &choice, &other));
+    test_ok(h, plan_of(&p, &slow, &reference));
+    const strata_tensor B = of(p.b, STRATA_F32, 300, 200, false);
+    strata_tensor W;
+    test_error(h, strata_prepare(h, plan, 2, B, &W), STRATA_ERROR_UNSUPPORTED, "operand 2", "try");
+    test_error(h, strata_prepare(h, plan, 3, B, &W), STRATA_ERROR_ARGUMENT, "operand is 3", "0 to 2");
+    test_error(h, strata_prepare(h, plan, -1, B, &W), STRATA_ERROR_ARGUMENT, "operand is -1");
+    test_error(h, strata_prepare(h, reference, 1, B, &W), STRATA_ERROR_UNSUPPORTED, "contract_any_reference",
+               "as it lies");
+    test_error(h, strata_prepare(h, plan, 1, of(p.b, STRATA_F32, 290, 200, false), &W), STRATA_ERROR_SHAPE,
+               "operand 1", "the view with which");
+    test_error(h, strata_prepare(h, NULL, 1, B, &W), STRATA_ERROR_ARGUMENT, "plan is NULL");
+    test_error(h, strata_prepare(h, plan, 1, B, NULL), STRATA_ERROR_ARGUMENT, "NULL");
+    test_error(NULL, strata_prepare(NULL, plan, 1, B, &W), STRATA_ERROR_ARGUMENT, "handle is NULL");
+    test_ok(h, strata_prepare(h, plan, 1, B, &W));
+    memcpy(p.c, p.c0, p.c_bytes);
+    const strata_run go = {.prepared = 2}, third = {.prepared = 4};
+    test_error(h, strata_plan_run(h, other, (void *[]){q.a, W.data, p.c}, &go), STRATA_ERROR_ARGUMENT,
+               "data[1]", "another layout", "try");
+    test_error(h, strata_plan_run(h, plan, (void *[]){p.a, p.b, p.c}, &go), STRATA_ERROR_ARGUMENT, "data[1]",
+               "not what strata_prepare made");
+    test_error(h, strata_plan_run(h, plan, (void *[]){p.a, W.data, p.c}, &third), STRATA_ERROR_ARGUMENT,
+               "prepared");
+    test_error(h, strata_plan_run(h, reference, (void *[]){p.a, W.data, p.c}, &go), STRATA_ERROR_ARGUMENT,
+               "prepared");
+    test_error(h,
+               strata_gemm(h, STRATA_ONE, of(p.a, STRATA_F32, 100, 300, false), W, STRATA_ZERO,
+                           of(p.c, STRATA_F32, 100, 200, false), NULL),
+               STRATA_ERROR_UNSUPPORTED, "prepared");
+    assert_memory_equal(p.c, p.c0, p.c_bytes);
+    test_ok(h, strata_free(h, W.data));
+    strata_plan_destroy(plan);
+    strata_plan_destroy(other);
+    strata_plan_destroy(reference);
+    drop(&p);
+    drop(&q);
+}
+
+/* Tiles of the caller's: results within the bound of any order (equal bits where k is one block), exact reasons where impossible. */
+static void tiles(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(76);
+    for (int i = 0; i < test_rounds(40); i++) {
+        const int64_t k = test_chance(&r, 0.5) ? test_int(&r, 300, 1500) : size(&r);
+        product p = make(&r, test_chance(&r, 0.5) ? STRATA_F32 : STRATA_F64, test_int(&r, 1, 150),
+                         test_int(&r, 1, 300), k, false, test_chance(&r, 0.4));
+        const strata_choice usual = {.kernel = packed_of(p.type)};
+        strata_plan *plan;
+        strata_candidate c;
+        test_ok(h, plan_of(&p, &usual, &plan));
+        run(&p, plan);
+        void *want = malloc(p.c_bytes);
+        memcpy(want, p.c, p.c_bytes);
+        int at = 0;
+        while (strata_plan_candidates(plan, at, &c) && !c.chosen) at++;
+        assert_true(c.chosen && c.tile.warp_m > 0);
+        const strata_tile t = {.block_m = c.tile.warp_m * (int32_t)test_int(&r, 1, 9),
+                               .block_n = c.tile.warp_n * (int32_t)test_int(&r, 1, 3),
+                               .block_k = 16 * (int32_t)test_int(&r, 1, 100),
+                               .warp_m = c.tile.warp_m};
+        const strata_choice choice = {.kernel = usual.kernel, .tile = &t};
+        strata_plan *mine, *again;
+        test_ok(h, plan_of(&p, &choice, &mine));
+        char words[64];
+        snprintf(words, sizeof words, "block %d x %d x %d", t.block_m, t.block_n, t.block_k);
+        test_check(strstr(strata_plan_describe(mine), words), "no %s in %s", words,
+                   strata_plan_describe(mine));
+        run(&p, mine);
+        if (k <= t.block_k && k <= 512) {
+            test_check(!memcmp(want, p.c, p.c_bytes), "one block of k, other bits");
+            assert_string_equal(strata_plan_order(mine), strata_plan_order(plan));
+        }
+        const double bound = 2 * test_gamma(k + 4, p.type) * (double)(k + 1);
+        for (int64_t j = 0; j < p.m * p.n; j++) {
+            const double x = p.type == STRATA_F32 ? (double)((float *)want)[j] : ((double *)want)[j],
+                         y = p.type == STRATA_F32 ? (double)((float *)p.c)[j] : ((double *)p.c)[j];
+            test_close(y, x, bound, "element %lld", (long long)j);
+        }
+        memcpy(want, p.c, p.c_bytes);
+        test_ok(h, plan_of(&p, &(strata_choice){.code = strata_plan_code(mine)}, &again));
+        assert_string_equal(strata_plan_code(again), strata_plan_code(mine));
+        run(&p, again);
+        test_check(!memcmp(want, p.c, p.c_bytes), "rebuilt from %s: other bits", strata_plan_code(mine));
+        strata_plan_destroy(again);
+        strata_plan_destroy(mine);
+        strata_plan_destroy(plan);
+        free(want);
+        drop(&p);
+    }
+    product p = make(&r, STRATA_F32, 64, 64, 64, false, false);
+    strata_plan *plan;
+    static const struct {
+        strata_tile t;
+        const char *words;
+    } wrong[] = {{{.block_k = 17}, "block_k is 17: a multiple of 16"},
+                 {{.block_m = 1 << 29, .block_k = 16}, "block_m is"},
+                 {{.warp_m = 5}, "rows of the register tile"},
+                 {{.instruction_k = 9}, "instruction_k"},
+                 {{.stages = 3}, "a CPU's caches have none"},
+                 {{.cluster_m = 2}, "in a cluster"},
+                 {{.split_k = 2}, "summed apart"}};
+    for (int i = 0; i < TEST_COUNT(wrong); i++) {
+        const strata_choice choice = {.kernel = packed_of(STRATA_F32), .tile = &wrong[i].t};
+        test_error(h, plan_of(&p, &choice, &plan), STRATA_ERROR_UNSUPPORTED, wrong[i].words);
+    }
+    drop(&p);
+}
+
 static void measured_by_bucket(void **state)
 {
     (void)state;
@@ -248,7 +446,8 @@ static void measured_by_bucket(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(codes_and_orders), T(batch_invariance), T(images),
+    const struct CMUnitTest tests[] = {T(codes_and_orders),  T(batch_invariance), T(images),
+                                       T(prepared),          T(prepared_wrongly), T(tiles),
                                        T(measured_by_bucket)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prepare.c - strata_prepare: a constant operand in the layout that a plan's kernel reads.
+ *
+ * The provider says which operands it takes so and writes the layout; here the memory is made and the view is compared with the plan's. On a CPU the
+ * memory begins with a head by which runs know it. */
+#include "plan/plan.h"
+#include "runtime/gpu.h"
+#include <string.h>
+
+static strata_status check_view(strata_handle *h, const strata_plan *p, int operand, const strata_tensor *W)
+{
+    const char *lo, *hi;
+    strata_status s = st_tensor_check(&h->err, "strata_prepare", "W", W);
+    if (s) return s;
+    st_tensor_span(W, &lo, &hi);
+    const st_extent *e = p->extent ? &p->extent[operand] : NULL;
+    const char *at = W->data;
+    if (!e || (lo - at == e->lo && hi - at == e->hi)) return STRATA_OK;
+    return st_fail(
+        &h->err, STRATA_ERROR_SHAPE,
+        "strata_prepare: W touches bytes %lld to %lld from its address and the plan's operand %d %lld to "
+        "%lld; give the view with which the plan (%s) was made",
+        (long long)(lo - at), (long long)(hi - at), operand, (long long)e->lo, (long long)e->hi, p->title);
+}
+
+strata_status strata_prepare(strata_handle *h, const strata_plan *p, int operand, strata_tensor W,
+                             strata_tensor *prepared)
+{
+    strata_status s = st_handle_check(h, "strata_prepare");
+    if (s) return s;
+    st_err *e = &h->err;
+    if (!prepared) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_prepare: the result's address is NULL");
+    memset(prepared, 0, sizeof *prepared);
+    if (!p || p->magic != ST_PLAN_MAGIC)
+        return st_fail(e, STRATA_ERROR_ARGUMENT,
+                       "strata_prepare: the plan is %s; make one with a function that ends in _plan",
+                       p ? "destroyed, or not a strata_plan" : "NULL");
+    if ((p->where == ST_ON_CUDA) != (h->gpu != NULL) || strcmp(p->device, h->device))
+        return st_fail(e, STRATA_ERROR_STATE,
+                       "strata_prepare: the plan (%s) was made for %s and the handle is on %s", p->title,
+                       p->device, h->device);
+    if (operand < 0 || operand >= p->operands)
+        return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_prepare: operand is %d; the plan (%s) has 0 to %d",
+                       operand, p->title, p->operands - 1);
+    if (!(p->preparable >> operand & 1)) {
+        st_fail(e, STRATA_ERROR_UNSUPPORTED,
+                "strata_prepare: kernel %s reads operand %d as it lies: nothing to prepare", p->chosen.kernel,
+                operand);
+        st_err_remedy(
+            e, "run the plan with the operand itself, or force a kernel that packs (strata_choice.kernel)");
+        return STRATA_ERROR_UNSUPPORTED;
+    }
+    if ((s = check_view(h, p, operand, &W))) return s;
+    if (h->gpu && !st_gpu_reaches(h, (char *)W.data + (p->extent ? p->extent[operand].lo : 0))) {
+        st_fail(e, STRATA_ERROR_DEVICE, "strata_prepare: W at %p is host memory, which %s does not reach",
+                W.data, h->device);
+        st_err_remedy(e, "copy it to memory of strata_alloc on this handle");
+        return STRATA_ERROR_DEVICE;
+    }
+    const uint64_t t0 = st_trace_begin();
+    const size_t bytes = p->prepared_bytes(p, operand);
+    void *to;
+    if ((s = strata_alloc(h, bytes, &to))) return s;
+    if ((s = p->prepare(h, p, operand, W.data, to))) {
+        strata_free(h, to);
+        return s;
+    }
+    const int64_t dim[1] = {(int64_t)bytes};
+    *prepared = strata_array(to, STRATA_U8, 1, dim, NULL);
+    prepared->flags |= STRATA_TENSOR_PREPARED;
+    if (ST_UNLIKELY(t0))
+        st_trace_end(t0, "plan", "prepare", "operand %d of %s, %zu bytes", operand, p->title, bytes);
+    return STRATA_OK;
+}
