@@ -35,9 +35,10 @@ typedef struct strata_gemm_options {
  * dims, which broadcast for A and B. Transposition is strata_transpose(A).
  * A and B may be views of a structure (base.h): conjugated, symmetric, hermitian, triangular, a batch of addresses; C a triangle, of which the rest is
  * not touched. So BLAS's symm, hemm, trmm, gemmt, syrk and herk are this function on such views, and the side is the operand's place.
- * Types: A, B, C all f32, f64, c64 or c128. Sums run in the type itself. On CUDA also f16 x f16 and bf16 x bf16 into f32, f16, bf16 or i8, 8-bit floats into f32,
+ * Types: A, B, C all f32, f64, c64 or c128. Sums run in the type itself. Also f16 x f16 and bf16 x bf16 into f32, f16, bf16 or i8, 8-bit floats into f32,
  * f16, bf16 or 8-bit floats (sums in f32; u below is that of f32, and C is rounded once more to its type: floats to nearest, i8 towards zero and saturated, so an
- * epilogue that quantises says rint), and i8 or u8 into i32 (modulo 2^32), f32 or i8.
+ * epilogue that quantises says rint), and i8 or u8 into i32 (modulo 2^32), f32 or i8; on the CPU any
+ * of these into any of f32 (bytes: i32), f16, bf16, i8, u8, and floats into 8-bit floats.
  * beta = 0: C is not read (NaN there does not spread). alpha = 0: A and B are not read. k = 0: C := beta * C. A zero m, n or
  * batch is a legal no-op. NaN and Inf in A and B propagate as IEEE multiplication and addition do.
  * C may not overlap A or B. Error bound: |computed - exact| <= (k + 3) u (|alpha| |A||B| + |beta C|), u the unit round-off.

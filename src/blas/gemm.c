@@ -67,8 +67,9 @@ enum {
 static bool types_fit(const strata_handle *h, int a, int b, int c)
 {
     if (a == b && a == c && (a == STRATA_F32 || a == STRATA_F64 || st_type_is_complex(a))) return true;
-    if (!h->gpu) return false;
     const bool float_c = c == STRATA_F32 || is_half(c);
+    if (!h->gpu && is_byte(a) && is_byte(b) && (is_half(c) || is_byte(c))) return true;
+    if (!h->gpu && is_half(a) && b == a && is_f8(c)) return true;
     return (is_half(a) && b == a && (float_c || c == STRATA_I8)) ||
            (is_f8(a) && is_f8(b) && (float_c || is_f8(c))) ||
            (is_byte(a) && is_byte(b) && (c == STRATA_I32 || c == STRATA_F32 || c == STRATA_I8));
@@ -78,14 +79,13 @@ static strata_status check_types(strata_handle *h, const char *who, const strata
                                  const strata_tensor *B, const strata_tensor *C)
 {
     if (types_fit(h, (int)A->type, (int)B->type, (int)C->type)) return STRATA_OK;
-    return st_fail(
-        &h->err, STRATA_ERROR_TYPE,
-        "%s: A is %s, B is %s and C is %s; supported are f32, f64, c64 or c128 for all three%s", who,
-        strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
-        strata_type_name((strata_type)C->type),
-        h->gpu ? ", f16 x f16 and bf16 x bf16 into f32, f16, bf16 or i8, 8-bit floats into f32, f16, bf16 or "
-                 "8-bit floats, and i8 or u8 into i32, f32 or i8"
-               : "");
+    return st_fail(&h->err, STRATA_ERROR_TYPE,
+                   "%s: A is %s, B is %s and C is %s; supported are f32, f64, c64 or c128 for all three, "
+                   "f16 x f16 and bf16 x bf16 into f32, f16, bf16 or i8, 8-bit floats into f32, f16, bf16 or "
+                   "8-bit floats, "
+                   "and i8 or u8 into i32, f32 or i8",
+                   who, strata_type_name((strata_type)A->type), strata_type_name((strata_type)B->type),
+                   strata_type_name((strata_type)C->type));
 }
 
 static strata_status check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,

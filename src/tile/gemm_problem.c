@@ -97,7 +97,8 @@ static int sum_type(const st_contract *c)
 {
     const int64_t a = c->ta, b = c->tb, t = c->tc;
     if (a == b && a == t && (a == STRATA_F32 || a == STRATA_F64 || st_type_is_complex((int)a))) return (int)a;
-    if (((is_half(a) && a == b) || (is_f8(a) && is_f8(b))) && (t == STRATA_F32 || is_half(t) || is_f8(t)))
+    if (((is_half(a) && a == b) || (is_f8(a) && is_f8(b))) &&
+        (t == STRATA_F32 || is_half(t) || is_f8(t) || is_byte(t)))
         return STRATA_F32;
     if (is_byte(a) && is_byte(b) && (t == STRATA_I32 || t == STRATA_F32 || is_half(t) || is_byte(t)))
         return STRATA_I32;

@@ -21,6 +21,13 @@
 #    include "tile/cpu/gemm_vec.h"
 #    include "tile/cpu/pack_body.h"
 #endif
+#if VEC_PAIRS || VEC_F64
+#    define WIDE_NONE 0
+#    define WIDE_BYTES(kind) ((kind) + (int)sizeof(T))
+#    define widen(kind, p) v_load((const T *)(p))
+#else
+#    include "tile/cpu/pack_widen.h"
+#endif
 
 #define NR (NV * VL)
 /* numbers of an element, rows of elements, lanes of elements */
@@ -172,22 +179,23 @@ ST_INLINE void ukr_body(const int mr, const int nv, const int masked, const int 
 
 /* The first tile of a panel of B packs it: the loads are needed anyway, and stores have room beside the arithmetic. Rows of B lie on a page
  * each, where no hardware prefetch follows, so they are asked for B_AHEAD steps before. */
-ST_INLINE void ukr_first_body(const int packed, const st_ukr_args *x, const T *restrict a,
-                              const T *restrict b, T *restrict c)
+ST_INLINE void ukr_first_body(const int packed, const int kind, const st_ukr_args *x, const T *restrict a,
+                              const char *restrict b, T *restrict c)
 {
     V acc[MR * NV];
-    const int64_t ars = packed ? PARTS : PARTS * x->ars, as = packed ? MR : PARTS, ldb = PARTS * x->ldb,
-                  inside = x->k > B_AHEAD ? x->k - B_AHEAD : 0;
+    const int bytes = WIDE_BYTES(kind);
+    const int64_t ars = packed ? PARTS : PARTS * x->ars, as = packed ? MR : PARTS,
+                  ldb = PARTS * x->ldb * bytes, inside = x->k > B_AHEAD ? x->k - B_AHEAD : 0;
     T *panel = x->panel;
     UNROLL
     for (int i = 0; i < MR * NV; i++) acc[i] = v_zero();
     for (int64_t p = 0; p < x->k; p++, a += as, b += ldb, panel += NR) {
         V bv[NV];
-        const T *ahead = p < inside ? b + B_AHEAD * ldb : b;
+        const char *ahead = p < inside ? b + B_AHEAD * ldb : b;
         UNROLL
         for (int j = 0; j < NV; j++) {
-            bv[j] = v_load(b + j * VL);
-            __builtin_prefetch(ahead + j * VL);
+            bv[j] = widen(kind, b + j * VL * bytes);
+            __builtin_prefetch(ahead + j * VL * bytes);
             v_store(panel + j * VL, bv[j]);
         }
         UNROLL
@@ -218,11 +226,11 @@ static void ukr_full(const st_ukr_args *x, const void *a, const void *b, void *c
 }
 static void ukr_first(const st_ukr_args *x, const void *a, const void *b, void *c)
 {
-    ukr_first_body(1, x, a, b, c);
+    ukr_first_body(1, WIDE_NONE, x, a, b, c);
 }
 static void ukr_first_in_place(const st_ukr_args *x, const void *a, const void *b, void *c)
 {
-    ukr_first_body(0, x, a, b, c);
+    ukr_first_body(0, WIDE_NONE, x, a, b, c);
 }
 static void ukr_in_place_full(const st_ukr_args *x, const void *a, const void *b, void *c)
 {

@@ -6,3 +6,5 @@
 #define NV 2
 #define KERNEL gemm_f32f32f32_6x16_avx2
 #include "tile/cpu/gemm_body.h"
+#define WIDE_ROW(type) st_kernel_gemm_##type##_6x16_avx2
+#include "tile/cpu/gemm_widen.h"

@@ -6,3 +6,5 @@
 #define NV 4
 #define KERNEL gemm_f32f32f32_6x64_avx512
 #include "tile/cpu/gemm_body.h"
+#define WIDE_ROW(type) st_kernel_gemm_##type##_6x64_avx512
+#include "tile/cpu/gemm_widen.h"
