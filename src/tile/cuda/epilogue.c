@@ -112,6 +112,16 @@ static bool any(const int64_t *stride, int64_t n)
     return false;
 }
 
+/* Is C, and whatever else may be stored, of 16 bits or fewer? */
+static bool is_light(const st_contract *c)
+{
+    for (int i = 0; i < (int)c->epi_operands; i++)
+        if (strata_type_bits((strata_type)c->epi[i].type) > 16 && any(c->epi[i].sm, c->m.count) &&
+            any(c->epi[i].sn, c->n.count))
+            return false;
+    return strata_type_bits((strata_type)c->tc) <= 16;
+}
+
 /* Sorts the operands that the program reads and writes. */
 static void sort_operands(printer *p)
 {
@@ -266,6 +276,11 @@ strata_status st_cuda_epilogue_text(st_err *e, const st_contract *c, const st_ex
                  .swapped = swapped};
     const st_cuda_names names = {load, store, p.m, p.n, &p};
     st_text t = {0};
+    if (is_light(c)) {
+        static const char *const light[] = {"exp", "sigmoid", "silu", "gelu_tanh", "gelu"};
+        for (int i = 0; i < ST_COUNT(light); i++)
+            st_text_put(&t, "#define st_%s_f32 light_%s_f32\n", light[i], light[i]);
+    }
     st_text_put(&t, "INL ST_ACC st_epilogue(const st_epi &e, ST_ACC acc, i64 m, i64 n, i64 g)\n{\n"
                     "    ST_ACC result = acc;\n");
     st_expr_cuda_map(x, &names, &t);

@@ -81,7 +81,11 @@ static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_
 {
     const int kb = 128 / q->es;
     const int64_t parts = s->part ? 3 : 1, item = s->item ? s->item : s->part; /* one plane after another */
-    const int64_t dim[3] = {s->mn ? s->rows : q->K, s->mn ? q->K : s->rows, (s->item ? q->G : 1) * parts};
+    const int64_t rows =
+        s->part
+            ? s->panel
+            : s->rows; /* of a last, shorter panel the rest is of the one before, and C's end cuts it off */
+    const int64_t dim[3] = {s->mn ? rows : q->K, s->mn ? q->K : rows, (s->item ? q->G : 1) * parts};
     const int64_t stride[3] = {0, s->pitch * q->es, item ? item * q->es : 16};
     const int box[3] = {kb, s->mn ? kb : tile, 1};
     return st_gpu_map_tiled(h, map,
@@ -122,11 +126,11 @@ static bool along_rows(const st_sm90 *q, const st_sm90_side *s) { return !s->mn 
 
 /* A or B into the workspace; found: X6, as three parts */
 static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst,
-                               void *found)
+                               void *found, int64_t rows)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_side *s = i ? &q->b : &q->a;
-    st_sm90_pack a = {src,   dst,   s->rows,  q->K,    s->rs,
+    st_sm90_pack a = {src,   dst,   rows,     q->K,    s->rs,
                       s->ks, s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
     if (s->mn) { /* its k are the copy's rows */
         a.rows = q->K;
@@ -134,11 +138,11 @@ static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, c
         a.rs = s->ks;
         a.ks = s->rs;
     }
-    st_sm90_parts b = {src, dst, found, s->rows, q->K, s->rs, s->ks, s->gs, s->pitch, s->item, s->part, a.g};
+    st_sm90_parts b = {src, dst, found, rows, q->K, s->rs, s->ks, s->gs, s->pitch, s->item, s->part, a.g};
     void *args[] = {found ? (void *)&b : (void *)&a};
     const int64_t work = !along_rows(q, s) ? (found ? st_ceil_div(a.k, 4) * a.rows * a.g / 256
                                                     : st_ceil_div(a.k * q->es, 496) * a.rows * a.g / 32)
-                                           : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * a.g;
+                                           : st_ceil_div(q->K * q->es, 128) * st_ceil_div(rows, 64) * a.g;
     const st_gpu_launch l = {.kernel = p->pack[i],
                              .grid = {(unsigned)st_min64(work + 1, (int64_t)h->gpu->sms * 8), 1, 1},
                              .block = {256, 1, 1},
@@ -166,9 +170,15 @@ static strata_status launch_sum(strata_handle *h, const st_sm90_plan *p, void *c
     return st_gpu_run(h, &l);
 }
 
+/* The part of C that a launch computes. */
+typedef struct st_panel {
+    int64_t m, rows, n, cols;
+} st_panel;
+
 /* X6: the same product in f32 arithmetic, which does something only where the parts could not. */
 static strata_status launch_exact(strata_handle *h, const st_sm90_plan *p, const void *a, const void *b,
-                                  void *c, const void *found, double alpha, double beta, st_epi_params *epi)
+                                  void *c, const void *found, double alpha, double beta, const st_panel *at,
+                                  st_epi_params *epi)
 {
     const st_sm90 *q = &p->q;
     st_sm90_exact x = {a,
@@ -183,14 +193,16 @@ static strata_status launch_exact(strata_handle *h, const st_sm90_plan *p, const
                        q->b.gs,
                        q->ldc,
                        q->cg,
-                       (int32_t)q->M,
-                       (int32_t)q->N,
+                       (int32_t)at->rows,
+                       (int32_t)at->cols,
                        (int32_t)q->K,
                        (int32_t)q->G,
+                       (int32_t)at->m,
+                       (int32_t)at->n,
                        (float)alpha,
                        (float)beta};
     void *args[] = {&x, epi};
-    const int64_t tiles = st_ceil_div(q->M, 64) * st_ceil_div(q->N, 64) * q->G;
+    const int64_t tiles = st_ceil_div(at->rows, 64) * st_ceil_div(at->cols, 64) * q->G;
     const st_gpu_launch l = {.kernel = p->exact,
                              .grid = {(unsigned)st_min64(tiles, (int64_t)h->gpu->sms * 4), 1, 1},
                              .block = {256, 1, 1},
@@ -200,7 +212,8 @@ static strata_status launch_exact(strata_handle *h, const st_sm90_plan *p, const
 
 /* One item of the outer batch axes: offsets in elements. */
 static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char *a, const char *b, char *c,
-                            double alpha, double beta, int64_t item, const void *found, st_epi_params *epi)
+                            double alpha, double beta, int64_t item, const void *found, const st_panel *at,
+                            st_epi_params *epi)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_row *row = q->row;
@@ -209,8 +222,10 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
     const int64_t ldc = split ? q->N : q->ldc, cg = split ? q->M * q->N : q->cg;
     const st_maps *m = maps_of(h, p, a, b, c);
     if (!m) return h->err.status;
-    st_sm90_args args = {.m = (int32_t)q->M,
-                         .n = (int32_t)q->N,
+    st_sm90_args args = {.m = (int32_t)(at->m + at->rows),
+                         .n = (int32_t)(at->n + at->cols),
+                         .m_at = (int32_t)at->m,
+                         .n_at = (int32_t)at->n,
                          .k = (int32_t)q->K,
                          .g = (int32_t)q->G,
                          .g0 = (int32_t)(item * q->G),
@@ -226,8 +241,8 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
                          .ldc = ldc,
                          .cg = cg,
                          .found = found};
-    const int64_t tiles =
-        st_ceil_div(q->M, row->bm * row->cm) * st_ceil_div(q->N, row->bn * row->cn) * q->G * q->splits;
+    const int64_t tiles = st_ceil_div(at->rows, row->bm * row->cm) *
+                          st_ceil_div(at->cols, row->bn * row->cn) * q->G * q->splits;
     const unsigned cl = (unsigned)(row->cm * row->cn);
     void *list[] = {(void *)(uintptr_t)&m->ma, (void *)(uintptr_t)&m->mb,
                     (void *)(uintptr_t)(row->tma_store ? &m->mc : &m->ma), &args, epi};
@@ -282,6 +297,28 @@ static int64_t outer_offset(const st_contract *c, int which, int64_t item)
     return off;
 }
 
+/* f32 by three bf16 parts: all of C at a time, or as many rows and columns as their parts fit the workspace. */
+static strata_status run_parts(strata_handle *h, const st_sm90_plan *p, const char *a, const char *b, char *c,
+                               double alpha, double beta, char *ws, st_epi_params *epi)
+{
+    const st_sm90 *q = &p->q;
+    strata_status s = STRATA_OK;
+    for (st_panel at = {0}; at.m < q->M && !s; at.m += at.rows) {
+        const char *const rows = a + at.m * q->a.rs * 4;
+        at.rows = st_min64(q->a.panel, q->M - at.m);
+        if ((s = st_gpu_set(h, ws, 0, 4)) || (s = copy_side(h, p, 0, rows, ws + q->a.at, ws, at.rows))) break;
+        for (at.n = 0; at.n < q->N && !s; at.n += at.cols) {
+            const char *const cols = b + at.n * q->b.rs * 4;
+            at.cols = st_min64(q->b.panel, q->N - at.n);
+            s = copy_side(h, p, 1, cols, ws + q->b.at, ws, at.cols);
+            if (!s) s = launch(h, p, ws + q->a.at, ws + q->b.at, c, alpha, beta, 0, ws, &at, epi);
+            if (!s)
+                s = launch_exact(h, p, rows, cols, c + (at.m * q->ldc + at.n) * 4, ws, alpha, beta, &at, epi);
+        }
+    }
+    return s;
+}
+
 static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
 {
     const st_sm90_plan *p = (const st_sm90_plan *)plan;
@@ -299,22 +336,20 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
         return run_twin(h, p, data, r, alpha, beta);
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
-    const void *const a0 = a, *const b0 = b;
-    void *const found = q->row->kind == ST_SM90_X6 ? ws : NULL;
-    if (found && (s = st_gpu_set(h, found, 0, 4))) return s;
-    if (q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at, found))) return s;
-    if (q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at, found))) return s;
-    if (q->a.pack) a = ws + q->a.at;
-    if (q->b.pack) b = ws + q->b.at;
     st_epi_params epi;
     if (p->head.expr) st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &epi);
-    const bool split = q->row->kind == ST_SM90_SPLIT;
-    for (int64_t i = 0; i < q->outer && !s; i++)
+    const bool split = q->row->kind == ST_SM90_SPLIT, parts = q->row->kind == ST_SM90_X6;
+    const st_panel all = {0, q->M, 0, q->N};
+    if (parts) s = run_parts(h, p, a, b, data[2], alpha, beta, ws, &epi);
+    if (!parts && q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at, NULL, q->M))) return s;
+    if (!parts && q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at, NULL, q->N))) return s;
+    if (q->a.pack) a = ws + q->a.at;
+    if (q->b.pack) b = ws + q->b.at;
+    for (int64_t i = 0; i < q->outer && !s && !parts; i++)
         s = launch(h, p, a + outer_offset(c, q->turned ? 'b' : 'a', i) * q->es,
                    b + outer_offset(c, q->turned ? 'a' : 'b', i) * q->es,
                    split ? ws + q->partial_at : (char *)data[2] + outer_offset(c, 'c', i) * q->cs, alpha,
-                   beta, i, found, &epi);
-    if (!s && found) s = launch_exact(h, p, a0, b0, data[2], found, alpha, beta, &epi);
+                   beta, i, NULL, &all, &epi);
     if (!s && split) s = launch_sum(h, p, data, alpha, beta, ws + q->partial_at, q->splits);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s%s%s parts %d",

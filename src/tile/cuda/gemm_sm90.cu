@@ -20,7 +20,8 @@
  *   BATCH [0]            tensor maps of rank 3
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
- *   X6 [0]               1: f32 as three bf16 parts (planes of the maps' third dim), six products a k-block, the small ones first
+ *   X6 [0]               f32 as three bf16 parts (planes of the maps' third dim), six products a k-block, the small ones first; 1: a stage holds one part of A and of B,
+ *                        2: all three of both, which halves what is loaded
  *   RA [0]               f32 with contiguous rows of A (AMN=1): fragments of A go through registers, since the instruction wants k contiguous in shared memory
  *   CT [0]               with RA: C is stored transposed, element (row, column) at row + column * ldc
  *   EPI [0]              1: the epilogue of generated.cuh, by its parts: each thread fetches its share of what belongs to the tile's rows and columns before the
@@ -92,6 +93,9 @@
 #endif
 #define SOME(n) ((n) > 0 ? (n) : 1)
 
+/* parts of A and of B, two bits each, first product lowest */
+#define X6_A 0x052
+#define X6_B 0x118
 #define KB (128 / ABYTES) /* k in a stage */
 #define CS ((int)sizeof(TC))
 #define CW (128 / CS) /* columns of C in 128 bytes */
@@ -104,6 +108,9 @@
 #define PEERS (CM + CN - 1) /* blocks that write into my ring, me included */
 #define A_BYTES (BM * 128)
 #define B_BYTES (BN * 128)
+#define HELD (X6 == 2 ? 3 : 1)
+#define A_STAGE (HELD * A_BYTES)
+#define B_STAGE (HELD * B_BYTES)
 #define MT (BM / (PP ? 1 : NCONS) / 64) /* blocks of 64 rows of one consumer */
 #define BOX_BYTES (BM * 128)
 #define WARP_C 2048 /* EST: 16 rows of 128 bytes a warp */
@@ -131,7 +138,8 @@ struct gemm_args { /* mirrored by the host */
     int raster, splits;
     int az, bz; /* 0: the operand is the same for the whole batch */
     int vec;    /* C may be stored 16 bytes at a time */
-    int scaled; /* sums are not C's values yet: alpha, beta, or integers into floats */
+    int m_at, n_at; /* where in C (and for the epilogue) the operands' first row and column are; m and n are ends in C */
+    int scaled;     /* sums are not C's values yet: alpha, beta, or integers into floats */
     double alpha, beta;
     TC *c;
     i64 ldc, cg;      /* elements between rows and between batch items (parts) */
@@ -494,7 +502,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(1024) u8 sm[];
     u32 sA; /* opaque, so that it is worked out once: as a constant expression it would be in every step of the main loop */
     asm("mov.u32 %0, %1;" : "=r"(sA) : "r"(saddr(sm)));
-    const u32 sB = sA + STAGES * A_BYTES, sC = sB + STAGES * B_BYTES;
+    const u32 sB = sA + STAGES * A_STAGE, sC = sB + STAGES * B_STAGE;
     const u32 full = sC + C_BYTES, empty = full + STAGES * 8;
     const int tid = threadIdx.x, wg = __shfl_sync(~0u, tid >> 7, 0);
 #if X6
@@ -515,9 +523,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     else
         __syncthreads();
 
-    const int tm = (p.m + BM * CM - 1) / (BM * CM), tn = (p.n + BN * CN - 1) / (BN * CN);
+    const int tm = (p.m - p.m_at + BM * CM - 1) / (BM * CM), tn = (p.n - p.n_at + BN * CN - 1) / (BN * CN);
     const int nt = tm * tn * (BATCH || SPLIT ? p.g * (SPLIT ? p.splits : 1) : 1),
-              kall = (p.k + KB - 1) / KB * (X6 ? 6 : 1);
+              kall = (p.k + KB - 1) / KB * (X6 == 1 ? 6 : 1);
     const int cid = blockIdx.x / CL, ncl = gridDim.x / CL;
 
     if (wg == NCONS) { /* ---- producer ---- */
@@ -537,25 +545,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 /* my slice of a shared operand starts at rn/CN of A's rows, rm/CM of B's */
                 const int m0 = (m * CM + (int)rm) * BM + (int)rn * (BM / CN),
                           n0 = (n * CN + (int)rn) * BN + (int)rm * (BN / CM);
-#if !X6
-                const int ga = g * p.az, gb = g * p.bz;
+#if X6 != 1
+                [[maybe_unused]] const int ga = g * p.az, gb = g * p.bz;
 #endif
                 u32 mask = 0;
 #pragma unroll
                 for (int i = 0; i < CM; i++) mask |= 1u << (i * CN);
                 const u16 ma = (u16)(((1u << CN) - 1) << (rm * CN)), mb = (u16)(mask << rn);
                 for (int k = k0; k < k1; k++) {
-#if X6 /* the parts of A and of B in the order 2 0, 0 2, 1 1, 1 0, 0 1, 0 0 */
+#if X6 == 1 /* the parts of A and of B in the order 2 0, 0 2, 1 1, 1 0, 0 1, 0 0 */
                     const int six = k % 6 * 2, x = k / 6 * KB;
-                    const int ga = (0x052 >> six & 3) * (p.az ? p.g : 1) + g * p.az,
-                              gb = (0x118 >> six & 3) * (p.bz ? p.g : 1) + g * p.bz;
+                    const int ga = (X6_A >> six & 3) * (p.az ? p.g : 1) + g * p.az,
+                              gb = (X6_B >> six & 3) * (p.bz ? p.g : 1) + g * p.bz;
 #else
                     const int x = k * KB;
 #endif
-                    const u32 bar = full + 8 * s, a = sA + s * A_BYTES + rn * (A_BYTES / CN),
-                              b = sB + s * B_BYTES + rm * (B_BYTES / CM);
+                    const u32 bar = full + 8 * s, a = sA + s * A_STAGE + rn * (A_BYTES / CN),
+                              b = sB + s * B_STAGE + rm * (B_BYTES / CM);
                     mbar_wait(empty + 8 * s, ph);
-                    mbar_expect(bar, A_BYTES + B_BYTES);
+                    mbar_expect(bar, A_STAGE + B_STAGE);
+#if X6 == 2
+#    pragma unroll
+                    for (int i = 0; i < 3; i++) {
+                        load(a + i * A_BYTES, &ta, bar, x, m0, i * (p.az ? p.g : 1) + g * p.az);
+                        load(b + i * B_BYTES, &tb, bar, x, n0, i * (p.bz ? p.g : 1) + g * p.bz);
+                    }
+#else
 #if AMN
 #    pragma unroll
                     for (int i = 0; i < BM / KB / CN; i++)
@@ -583,6 +598,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                         load(b, &tb, bar, x, n0, gb);
                     else
                         share(b, &tb, bar, x, n0, gb, mb);
+#endif
 #endif
                     if (++s == STAGES) {
                         s = 0;
@@ -628,7 +644,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (t >= nt) break;
             int m, n, z;
             tile_at(t, tm, tn, p.raster, &m, &n, &z);
-            const int m0 = (m * CM + (int)rm) * BM, n0 = (n * CN + (int)rn) * BN;
+            const int m0 = p.m_at + (m * CM + (int)rm) * BM, n0 = p.n_at + (n * CN + (int)rn) * BN;
             const int part = SPLIT ? z / p.g : 0;
             const int kb =
                 SPLIT ? (int)((i64)kall * (part + 1) / p.splits) - (int)((i64)kall * part / p.splits) : kall;
@@ -660,9 +676,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 fragments(f, a0 + s * A_BYTES, wt);
 #endif
                 wgmma_fence();
-#pragma unroll
+#if X6 == 2
+#    pragma unroll
+                for (int six = 0; six < 6; six++)
+#    pragma unroll
+                    for (int kk = 0; kk < 4; kk++)
+#    pragma unroll
+                        for (int i = 0; i < MT; i++)
+                            wgmma(d[i],
+                                  desc_add(da0, s * (A_STAGE / 16) + (X6_A >> 2 * six & 3) * (A_BYTES / 16) + i * 512 + kk * 2),
+                                  desc_add(db0, s * (B_STAGE / 16) + (X6_B >> 2 * six & 3) * (B_BYTES / 16) + kk * 2),
+                                  six != 0 || kk != 0 || k % PROM != 0);
+#else
+#    pragma unroll
                 for (int kk = 0; kk < 4; kk++)
-#pragma unroll
+#    pragma unroll
                     for (int i = 0; i < MT; i++) {
                         [[maybe_unused]] const u64 da = desc_add(da0, s * (A_BYTES / 16) + i * 512 + kk * (AMN ? 128 : 2)),
                                   db = desc_add(db0, s * (B_BYTES / 16) + kk * (BMN ? 128 : 2));
@@ -674,6 +702,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                         wgmma(d[i], da, db, kk != 0 || k != 0);
 #endif
                     }
+#endif
                 wgmma_commit();
 #if PP
                 if (k == kb - 1 && t + ncl < nt) { /* the other's turn */
@@ -728,7 +757,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if !SPLIT
             if (p.scaled) scale(ACC, p, m0 + wrow * 64, n0, z, ti);
 #    if EPI
-            float *const vectors = (float *)(sm + STAGES * (A_BYTES + B_BYTES) + C_BYTES + STAGES * 16 + w * VECTORS);
+            float *const vectors = (float *)(sm + STAGES * (A_STAGE + B_STAGE) + C_BYTES + STAGES * 16 + w * VECTORS);
             share.put(vectors, ti, w);
             finish(ACC, share, epi, p, vectors, m0 + wrow * 64, n0, z, ti);
 #    endif

@@ -18,7 +18,7 @@ typedef struct st_sm90_row {
 
 /* mirrored in gemm_sm90.cu */
 typedef struct st_sm90_args {
-    int32_t m, n, k, g, g0, raster, splits, az, bz, vec, scaled;
+    int32_t m, n, k, g, g0, raster, splits, az, bz, vec, m_at, n_at, scaled;
     double alpha, beta;
     void *c;
     int64_t ldc, cg;
@@ -44,7 +44,7 @@ typedef struct st_sm90_exact {
     void *c;
     const void *found;
     int64_t ars, aks, ags, brs, bks, bgs, ldc, cg;
-    int32_t m, n, k, g;
+    int32_t m, n, k, g, m_at, n_at;
     float alpha, beta;
 } st_sm90_exact;
 
@@ -55,6 +55,7 @@ typedef struct st_sm90_side {
     bool mn;                  /* its rows are contiguous */
     int64_t pitch, item; /* as the kernel reads it: of the outer dim, and of the batch (0: one for all) */
     int64_t part;        /* X6: elements between its three parts */
+    int64_t panel;       /* X6: rows whose parts are in the workspace at a time */
     size_t at, bytes;    /* where in the workspace */
 } st_sm90_side;
 
@@ -63,7 +64,8 @@ typedef struct st_sm90 {
     const st_sm90_row *row;
     int es, cs;
     bool tf32, integer, epilogue;
-    bool turned; /* TURN: the kernel computes C transposed, A and B exchanged, since B is the one that goes through registers */
+    bool
+        turned; /* TURN: the kernel computes C transposed, A and B exchanged, since B is the one that goes through registers */
     st_sm90_side a, b;
     int64_t M, N, K, G, outer; /* G: the inner batch axis' length, outer: of the others together */
     int64_t ldc, cg;
@@ -73,6 +75,11 @@ typedef struct st_sm90 {
     double us;
 } st_sm90;
 
+/* X6: do a stage's buffers hold all parts of A and of B? */
+static inline bool st_sm90_holds_parts(const st_sm90_row *row)
+{
+    return row->kind == ST_SM90_X6 && row->stages <= 4;
+}
 const st_sm90_row *st_sm90_rows(int *count);
 /* How the row runs the problem; false with the rule that refuses. */
 bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,

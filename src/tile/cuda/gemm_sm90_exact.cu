@@ -9,7 +9,7 @@ struct exact_args { /* mirrored by the host; strides in elements */
     float *c;
     const u32 *found;
     i64 ars, aks, ags, brs, bks, bgs, ldc, cg;
-    i32 m, n, k, g;
+    i32 m, n, k, g, m_at, n_at; /* a panel of C from m_at, n_at on, as the epilogue counts; c, a and b are the panel's */
     float alpha, beta;
 };
 
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(256)
                 float *at = p.c + g * p.cg + r * p.ldc + c, v = p.alpha * d[i][j];
                 if (p.beta != 0) v += p.beta * *at;
 #if EPI
-                v = st_epilogue(epi, v, r, c, g);
+                v = st_epilogue(epi, v, p.m_at + r, p.n_at + c, g);
 #endif
                 *at = v;
             }

@@ -24,6 +24,7 @@ const st_sm90_row *st_sm90_rows(int *count)
     return rows;
 }
 
+enum { PANELS = 256 << 20 }; /* X6: bytes of parts at a time, the default limit of workspaces */
 static int size_of(int64_t type) { return (int)strata_type_bits((strata_type)type) / 8; }
 static bool is_f8(int64_t t) { return t == STRATA_F8E4M3 || t == STRATA_F8E5M2; }
 
@@ -68,6 +69,27 @@ static bool takes_types(const st_sm90_row *row, const st_contract *c, char *why,
     return true;
 }
 
+/* X6: the workspace of parts of `panel` rows */
+static void set_panel(const st_sm90 *q, st_sm90_side *s, int64_t panel)
+{
+    s->panel = panel;
+    s->part = s->pitch * panel * (s->gs ? q->G : 1);
+    s->bytes = (size_t)(3 * s->part * q->es);
+}
+/* X6: where the parts of all of A and B are more than PANELS bytes, C is computed by panels: A's rows are split once, B's once for every panel of A. False: not even
+ * panels fit. */
+static bool cut_panels(st_sm90 *q)
+{
+    const int64_t row = 3 * q->a.pitch * q->es, fit = (PANELS - 1024) / row;
+    if ((q->M + q->N) * row * q->G <= PANELS - 1024) return true;
+    if (q->G > 1 || fit < 1024) return false;
+    const int64_t b = st_min64(q->N, st_max64(fit / 4 / 256 * 256, 256)),
+                  a = st_min64(q->M, (fit - b) / 256 * 256);
+    set_panel(q, &q->a, a);
+    set_panel(q, &q->b, st_min64(q->N, (fit - a) / 256 * 256));
+    return true;
+}
+
 /* An operand as TMA reads it, or as it is copied. `across`: columns of a box of contiguous rows must divide the tile. */
 static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t count, int tile, bool unaligned,
                  st_sm90_side *s)
@@ -85,8 +107,7 @@ static void side(const st_sm90 *q, const st_axes *rows_of, int which, int64_t co
         s->pack = true;
         s->pitch = st_round_up(q->K, 128 / es);
         s->item = s->gs ? s->pitch * count : 0;
-        s->part = s->pitch * count * (s->gs ? q->G : 1);
-        s->bytes = (size_t)(3 * s->part * es);
+        set_panel(q, s, count);
         return;
     }
     if (q->row->kind == ST_SM90_TURN && which == (q->turned ? 'b' : 'a')) { /* rows() has looked */
@@ -137,7 +158,7 @@ static bool reads_rows(const st_contract *c, const st_axes *rows_of, int which)
 static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu)
 {
     if (!s->pack) return 0;
-    const double through = (double)s->bytes * 2,
+    const double through = q->row->kind == ST_SM90_X6 ? (double)(s->rows * q->K) * 10 : (double)s->bytes * 2,
                  rate = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
     return 1.5 + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
 }
@@ -263,6 +284,11 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         side(q, &p->m, 'a', q->M, row->bm / row->cn, c->unaligned != 0, &q->a);
         side(q, &p->n, 'b', q->N, row->bn / row->cm, c->unaligned != 0, &q->b);
     }
+    if (x6 && !cut_panels(q)) {
+        snprintf(why, n, "splits operands into parts in at most %d MiB: of one item, and of k to about 40000",
+                 PANELS >> 20);
+        return false;
+    }
     if ((q->a.pack || q->b.pack) && q->outer > 1) {
         snprintf(why, n, "copies operands that TMA does not read, of one batch axis, not of %d",
                  (int)p->batch.count);
@@ -282,7 +308,8 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
         snprintf(why, n, "stores C by TMA: its address, columns and pitch must be multiples of 16 bytes");
         return false;
     }
-    if ((text || q->integer) && row->pp && row->bn > 160) {
+    if (((text || q->integer) && row->pp && row->bn > 160) ||
+        (text && st_sm90_holds_parts(row) && row->bn > 64)) {
         snprintf(why, n, "holds so many sums that %s has no registers",
                  text ? "an epilogue" : "scaling integers");
         return false;
@@ -318,5 +345,6 @@ unsigned st_sm90_smem(const st_sm90 *q)
     const int staging = r->tma_store ? 512 * 128 : r->consumers * 4 * 2048;
     const int high = r->pp ? r->bm : r->bm / r->consumers; /* of a consumer's tile */
     const int fetched = q->epilogue ? r->consumers * ST_EPI_VECTORS * 4 * (r->bn + high) : 0;
-    return (unsigned)(r->stages * (r->bm + r->bn) * 128 + staging + r->stages * 16 + fetched);
+    return (unsigned)(r->stages * (r->bm + r->bn) * 128 * (st_sm90_holds_parts(r) ? 3 : 1) + staging +
+                      r->stages * 16 + fetched);
 }

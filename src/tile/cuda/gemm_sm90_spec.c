@@ -82,8 +82,12 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     st_generic_option(s, "-DCREG=%d", row->creg);
     st_generic_option(s, "-DBATCH=%d", batch);
     st_generic_option(s, "-DSPLIT=%d", split);
-    st_generic_option(s, "-DPROM=%d", row->kind == ST_SM90_PROMOTE ? 1 : x6 ? 12 : 0);
-    if (x6) st_generic_option(s, "-DX6=1");
+    st_generic_option(s, "-DPROM=%d",
+                      row->kind == ST_SM90_PROMOTE ? 1
+                      : st_sm90_holds_parts(row)   ? 2
+                      : x6                         ? 12
+                                                   : 0);
+    if (x6) st_generic_option(s, "-DX6=%d", 1 + st_sm90_holds_parts(row));
     st_generic_option(s, "-DEPI=%d", s->spec.generated != NULL);
 }
 
