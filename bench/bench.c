@@ -7,7 +7,7 @@
 
 typedef struct words {
     const char *device, *regime, *sizes, *type, *trans, *threads, *seconds, *plan, *tsv, *json, *html, *peers,
-        *pass, *layout, *batch, *filters, *epilogue, *candidates;
+        *pass, *layout, *batch, *filters, *level, *epilogue, *candidates;
     const char *given[BENCH_PEERS];
     int given_count;
 } words;
@@ -18,7 +18,9 @@ static const struct {
     int (*cuda)(bench *b, const char **words, int n);
 } kinds[] = {{"gemm", bench_gemm, cuda_bench_gemm},
              {"conv", bench_conv, NULL},
-             {"pointwise", bench_pointwise, cuda_bench_pointwise}};
+             {"pointwise", bench_pointwise, cuda_bench_pointwise},
+             {"blas", bench_blas, NULL}};
+enum { KIND_GEMM, KIND_CONV, KIND_POINTWISE, KIND_BLAS };
 
 static int understand(const words *w, bench_options *o)
 {
@@ -30,6 +32,12 @@ static int understand(const words *w, bench_options *o)
         if (!cli_integer(w->threads, 1, 256, &v))
             return cli_bad("bench", "--threads takes 1 to 256, not '%.40s'", w->threads);
         o->threads = (int)v;
+    }
+    o->level = 2;
+    if (w->level) {
+        if (!cli_integer(w->level, 1, 3, &v))
+            return cli_bad("bench", "--level is 1, 2 or 3, not '%.40s'", w->level);
+        o->level = (int)v;
     }
     o->device = w->device ? w->device : "cpu";
     o->epilogue = w->epilogue;
@@ -44,8 +52,9 @@ static int understand(const words *w, bench_options *o)
     if (w->regime && !o->sustained && strcmp(w->regime, "burst") != 0)
         return cli_bad("bench", "--regime is burst or sustained, not '%.40s'", w->regime);
     if (strncmp(o->device, "cuda", 4) != 0 && w->type && strcmp(w->type, "f32") != 0 &&
-        strcmp(w->type, "f64") != 0)
-        return cli_bad("bench", "--type is f32 or f64, not '%.40s'", w->type);
+        strcmp(w->type, "f64") != 0 &&
+        (strcmp(o->what, "blas") != 0 || (strcmp(w->type, "c64") != 0 && strcmp(w->type, "c128") != 0)))
+        return cli_bad("bench", "--type is f32 or f64 (blas: also c64, c128), not '%.40s'", w->type);
     o->f64 = w->type && strcmp(w->type, "f64") == 0;
     if (w->trans) {
         if (strlen(w->trans) != 2 || strspn(w->trans, "NT") != 2)
@@ -128,7 +137,10 @@ static int run(bench *b, const words *w, int kind, const char **shapes, int n)
     if (strata_set_threads(b->h, b->o.threads)) return cli_failed("bench", b->h);
     if (strata_create(&b->cpu, "cpu") || strata_set_threads(b->cpu, 1)) return cli_failed("bench", b->cpu);
     /* only oneDNN has the other operators; a library given under a name of one's own is opened in any case */
-    const char *only = w->peers ? w->peers : kind == 0 ? NULL : "onednn";
+    const char *only = w->peers            ? w->peers
+                       : kind == KIND_GEMM ? NULL
+                       : kind == KIND_BLAS ? "openblas,blis,aocl,mkl"
+                                           : "onednn";
     if (!peers_open(&b->peers, w->given, w->given_count, only)) return CLI_USAGE;
     peers_threads(&b->peers, b->o.threads);
     if (getenv("STRATA_ISA"))
@@ -139,7 +151,7 @@ static int run(bench *b, const words *w, int kind, const char **shapes, int n)
     if (b->o.threads > b->device.processors) peers_note(&b->peers, "more threads than processors");
     if (!bench_probe_begin(b->o.threads))
         return cli_bad("bench", "the threads of the probe could not be started"), CLI_FAILED;
-    if (b->o.html || kind == 2) b->copy_gbs = copy_bandwidth(b);
+    if (b->o.html || kind == KIND_POINTWISE) b->copy_gbs = copy_bandwidth(b);
     int code = kinds[kind].run(b, shapes, n);
     cli_progress_end(&b->progress);
     if (code != CLI_USAGE) report_end(b);
@@ -165,6 +177,7 @@ int verb_bench(int argc, char **argv)
         {"--type", "TYPE",
          "gemm: f32 (default) or f64; cuda: bf16 (default) f32 f64 tf32 bf16x6 f16 f8 f8-exact i8", &w.type,
          NULL, 0},
+        {"--level", "1|2|3", "blas: which level (default 2)", &w.level, NULL, 0},
         {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
          0},
         {"--epilogue", "NAME", "cuda gemm: with bias, bias_gelu, bias_relu or quantise (into i8)",
@@ -189,7 +202,7 @@ int verb_bench(int argc, char **argv)
         {"--html", "FILE", "also a page with plots that opens without network", &w.html, NULL, 0},
     };
     const cli_usage usage = {
-        "strata bench gemm|conv|pointwise [SHAPES] [options]",
+        "strata bench gemm|conv|pointwise|blas [SHAPES] [options]",
         "Times Strata and the libraries it finds (or is given by --peer or STRATA_PEER_<NAME>=PATH) on the "
         "same work in one run:\n"
         "interleaved, warm, random data, every result checked against a slow reference first. A ratio above "
@@ -199,7 +212,8 @@ int verb_bench(int argc, char **argv)
         "shapes  gemm: N, MxNxK or a set (square small skinny resnet50 llm odd)\n"
         "        conv: NxCxHxW:OxRxS[:sSTRIDE][:pPAD][:gGROUPS] or a set (resnet50 mobile)\n"
         "        pointwise: names (exp tanh gelu relu bias_relu softmax layer_norm batch_norm), all by "
-        "default",
+        "default\n"
+        "        blas: names of the level, sizes, incN for strides (axpy dot ..., gemv symv ger trsv ...)",
         options, (int)(sizeof options / sizeof *options)};
     const char *shapes[CLI_MAX_WORDS];
     int code, n;
@@ -217,8 +231,9 @@ int verb_bench(int argc, char **argv)
         if (strcmp(shapes[0], kinds[i].name) == 0) kind = i;
     if (kind < 0) {
         const char *near = n ? cli_nearest(shapes[0], &kinds[0].name, count, sizeof *kinds) : NULL;
-        if (!n) return cli_bad("bench", "bench what? known: gemm conv pointwise (see: strata help bench)");
-        return cli_bad("bench", "unknown operator '%.40s'%s%s%s; known: gemm conv pointwise", shapes[0],
+        if (!n)
+            return cli_bad("bench", "bench what? known: gemm conv pointwise blas (see: strata help bench)");
+        return cli_bad("bench", "unknown operator '%.40s'%s%s%s; known: gemm conv pointwise blas", shapes[0],
                        near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
     }
     b.o.what = kinds[kind].name;
