@@ -124,31 +124,65 @@ static const st_maps *maps_of(strata_handle *h, const st_sm90_plan *p, const voi
 /* Does the copy turn its source round? */
 static bool along_rows(const st_sm90 *q, const st_sm90_side *s) { return !s->mn && s->ks != 1 && q->K > 1; }
 
-/* A or B into the workspace; found: X6, as three parts */
-static strata_status copy_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst,
-                               void *found, int64_t rows)
+/* A grid for so much work, of at most a part of what the device holds. */
+static unsigned copy_blocks(const strata_handle *h, int64_t work, int of)
+{
+    return (unsigned)st_min64(work + 1, (int64_t)h->gpu->sms * 8 / of);
+}
+
+/* X6: `rows` rows of A or B into the workspace, as three parts */
+static strata_status split_side(strata_handle *h, const st_sm90_plan *p, int i, const void *src, void *dst,
+                                void *found, int64_t rows)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_side *s = i ? &q->b : &q->a;
-    st_sm90_pack a = {src,   dst,   rows,     q->K,    s->rs,
-                      s->ks, s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
-    if (s->mn) { /* its k are the copy's rows */
-        a.rows = q->K;
-        a.k = s->rows;
-        a.rs = s->ks;
-        a.ks = s->rs;
-    }
-    st_sm90_parts b = {src, dst, found, rows, q->K, s->rs, s->ks, s->gs, s->pitch, s->item, s->part, a.g};
-    void *args[] = {found ? (void *)&b : (void *)&a};
-    const int64_t work = !along_rows(q, s) ? (found ? st_ceil_div(a.k, 4) * a.rows * a.g / 256
-                                                    : st_ceil_div(a.k * q->es, 496) * a.rows * a.g / 32)
+    st_sm90_parts a = {src,   dst,   found,    rows,    q->K,    s->rs,
+                       s->ks, s->gs, s->pitch, s->item, s->part, (int32_t)(s->gs ? q->G : 1)};
+    void *args[] = {&a};
+    const int64_t work = !along_rows(q, s) ? st_ceil_div(q->K, 4) * rows * a.g / 256
                                            : st_ceil_div(q->K * q->es, 128) * st_ceil_div(rows, 64) * a.g;
     const st_gpu_launch l = {.kernel = p->pack[i],
-                             .grid = {(unsigned)st_min64(work + 1, (int64_t)h->gpu->sms * 8), 1, 1},
+                             .grid = {copy_blocks(h, work, 1), 1, 1},
                              .block = {256, 1, 1},
                              .overlap = true,
                              .args = args};
     return st_gpu_run(h, &l);
+}
+
+/* What of A and B has to be copied into the workspace: at once where one kernel does both. */
+static strata_status copy_sides(strata_handle *h, const st_sm90_plan *p, const void *a, const void *b,
+                                char *ws)
+{
+    const st_sm90 *q = &p->q;
+    st_sm90_pack side[2];
+    int64_t work[2];
+    for (int i = 0; i < 2; i++) {
+        const st_sm90_side *s = i ? &q->b : &q->a;
+        side[i] = (st_sm90_pack){i ? b : a, ws + s->at, s->rows,  q->K,    s->rs,
+                                 s->ks,     s->gs,      s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
+        if (s->mn) { /* its k are the copy's rows */
+            side[i].rows = q->K;
+            side[i].k = s->rows;
+            side[i].rs = s->ks;
+            side[i].ks = s->rs;
+        }
+        work[i] = !along_rows(q, s) ? st_ceil_div(side[i].k * q->es, 496) * side[i].rows * side[i].g / 32
+                                    : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * side[i].g;
+    }
+    const bool both = q->a.pack && q->b.pack && p->pack[0] == p->pack[1];
+    for (int i = 0; i < 2; i++) {
+        if (!(i ? q->b.pack : q->a.pack)) continue;
+        st_sm90_pack_both args = {{side[i], side[1]}, copy_blocks(h, work[i], 1 + both)};
+        void *list[] = {&args};
+        const st_gpu_launch l = {.kernel = p->pack[i],
+                                 .grid = {args.first + (both ? copy_blocks(h, work[1], 2) : 0), 1, 1},
+                                 .block = {256, 1, 1},
+                                 .overlap = true,
+                                 .args = list};
+        const strata_status e = st_gpu_run(h, &l);
+        if (e || both) return e;
+    }
+    return STRATA_OK;
 }
 
 static strata_status launch_sum(strata_handle *h, const st_sm90_plan *p, void *const data[], double alpha,
@@ -306,11 +340,12 @@ static strata_status run_parts(strata_handle *h, const st_sm90_plan *p, const ch
     for (st_panel at = {0}; at.m < q->M && !s; at.m += at.rows) {
         const char *const rows = a + at.m * q->a.rs * 4;
         at.rows = st_min64(q->a.panel, q->M - at.m);
-        if ((s = st_gpu_set(h, ws, 0, 4)) || (s = copy_side(h, p, 0, rows, ws + q->a.at, ws, at.rows))) break;
+        if ((s = st_gpu_set(h, ws, 0, 4)) || (s = split_side(h, p, 0, rows, ws + q->a.at, ws, at.rows)))
+            break;
         for (at.n = 0; at.n < q->N && !s; at.n += at.cols) {
             const char *const cols = b + at.n * q->b.rs * 4;
             at.cols = st_min64(q->b.panel, q->N - at.n);
-            s = copy_side(h, p, 1, cols, ws + q->b.at, ws, at.cols);
+            s = split_side(h, p, 1, cols, ws + q->b.at, ws, at.cols);
             if (!s) s = launch(h, p, ws + q->a.at, ws + q->b.at, c, alpha, beta, 0, ws, &at, epi);
             if (!s)
                 s = launch_exact(h, p, rows, cols, c + (at.m * q->ldc + at.n) * 4, ws, alpha, beta, &at, epi);
@@ -340,9 +375,10 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (p->head.expr) st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &epi);
     const bool split = q->row->kind == ST_SM90_SPLIT, parts = q->row->kind == ST_SM90_X6;
     const st_panel all = {0, q->M, 0, q->N};
-    if (parts) s = run_parts(h, p, a, b, data[2], alpha, beta, ws, &epi);
-    if (!parts && q->a.pack && (s = copy_side(h, p, 0, a, ws + q->a.at, NULL, q->M))) return s;
-    if (!parts && q->b.pack && (s = copy_side(h, p, 1, b, ws + q->b.at, NULL, q->N))) return s;
+    if (parts)
+        s = run_parts(h, p, a, b, data[2], alpha, beta, ws, &epi);
+    else if (q->a.pack || q->b.pack)
+        s = copy_sides(h, p, a, b, ws);
     if (q->a.pack) a = ws + q->a.at;
     if (q->b.pack) b = ws + q->b.at;
     for (int64_t i = 0; i < q->outer && !s && !parts; i++)

@@ -32,6 +32,11 @@ typedef struct st_sm90_pack {
     int32_t g;
 } st_sm90_pack;
 
+typedef struct st_sm90_pack_both {
+    st_sm90_pack p[2];
+    uint32_t first; /* blocks of the first */
+} st_sm90_pack_both;
+
 /* mirrored in gemm_sm90_split.cu and gemm_sm90_exact.cu */
 typedef struct st_sm90_parts {
     const void *src;

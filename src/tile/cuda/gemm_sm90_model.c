@@ -155,12 +155,12 @@ static bool reads_rows(const st_contract *c, const st_axes *rows_of, int which)
     return ks > 1 && ks % 4 == 0;
 }
 
-static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu)
+static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu, bool second)
 {
     if (!s->pack) return 0;
     const double through = q->row->kind == ST_SM90_X6 ? (double)(s->rows * q->K) * 10 : (double)s->bytes * 2,
                  rate = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
-    return 1.5 + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
+    return (second ? 0.3 : 1.5) + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
 }
 
 static double predict(st_sm90 *q, const st_gpu *gpu)
@@ -205,7 +205,26 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
             q->splits = (int)s;
         }
     }
-    return best + copy_us(q, &q->a, gpu) + copy_us(q, &q->b, gpu);
+    return best + copy_us(q, &q->a, gpu, false) + copy_us(q, &q->b, gpu, q->a.pack);
+}
+
+/* Would copies pay of operands that TMA reads, but whose rows straddle lines of 128 bytes? */
+static void copy_ragged(st_sm90 *q, const st_gpu *gpu)
+{
+    st_sm90 copied = *q;
+    st_sm90_side *const side[] = {&copied.a, &copied.b};
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        st_sm90_side *s = side[i];
+        if (s->pack || s->mn || s->rows < 2 || s->pitch * q->es % 128 == 0) continue;
+        any = s->pack = true;
+        s->pitch = st_round_up(q->K, 128 / q->es);
+        s->item = s->gs ? s->pitch * s->rows : 0;
+        s->bytes = (size_t)(s->pitch * s->rows * (s->gs ? q->G : 1) * q->es);
+    }
+    if (!any || q->outer > 1) return;
+    copied.us = predict(&copied, gpu);
+    if (copied.us < q->us) *q = copied;
 }
 
 static bool plain(const st_contract *c, char *why, size_t n)
@@ -326,6 +345,7 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
     }
     q->epilogue = text != NULL;
     q->us = predict(q, gpu);
+    if (row->kind == ST_SM90_ANY) copy_ragged(q, gpu);
     if (row->kind == ST_SM90_SPLIT && q->splits == 1) {
         snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
         return false;

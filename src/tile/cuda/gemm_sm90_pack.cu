@@ -4,7 +4,7 @@
  *
  * ES bytes an element. ROWS=0: the copy's rows are contiguous in the source too, at any address: a warp reads 32 aligned blocks of 16 bytes and shifts 31 of them out of neighbouring
  * lanes' pairs, so reads and writes are whole and aligned. ROWS=1: the source's other dim is contiguous (or none is): a block turns 64 rows x 128 bytes
- * round in shared memory. What lies between the end of a row and its pitch is never read. */
+ * round in shared memory. What lies between the end of a row and its pitch is never read. One launch copies one matrix or two: `first` blocks the first. */
 #include "async.cuh"
 
 #if ES == 1
@@ -46,16 +46,24 @@ INL uint4 from_next_lane(uint4 x)
                       __shfl_down_sync(~0u, x.z, 1), __shfl_down_sync(~0u, x.w, 1));
 }
 
-extern "C" __global__ void __launch_bounds__(256) gemm_pack(const __grid_constant__ pack_args p)
+struct pack_both { /* mirrored by the host */
+    pack_args p[2];
+    u32 first;
+};
+
+extern "C" __global__ void __launch_bounds__(256) gemm_pack(const __grid_constant__ pack_both both)
 {
+    const bool second = blockIdx.x >= both.first;
+    const pack_args &p = both.p[second];
+    const u32 block = second ? blockIdx.x - both.first : blockIdx.x, blocks = second ? gridDim.x - both.first : both.first;
     launch_next();
     launch_wait();
 #if ROWS == 0
     const u32 chunks = (u32)((p.k * ES + 15) / 16), segments = (chunks + 30) / 31, lane = threadIdx.x & 31;
-    const i64 all = (i64)segments * p.rows * p.g, step = (i64)gridDim.x * 8;
+    const i64 all = (i64)segments * p.rows * p.g, step = (i64)blocks * 8;
     const bool small = all < 1ll << 31;
     const int AHEAD = 4;
-    for (i64 i = (i64)blockIdx.x * 8 + threadIdx.x / 32; i < all; i += step * AHEAD) {
+    for (i64 i = (i64)block * 8 + threadIdx.x / 32; i < all; i += step * AHEAD) {
         uint4 x[AHEAD];
         u32 shift[AHEAD];
         elem *to[AHEAD];
@@ -90,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256) gemm_pack(const __grid_constan
 #    endif
     __shared__ elem tile[128 / ES][64 + 4 / ES];
     const i64 tr = (p.rows + 63) / 64, tk = (p.k + KT - 1) / KT, all = tr * tk * p.g;
-    for (i64 t = blockIdx.x; t < all; t += gridDim.x) {
+    for (i64 t = block; t < all; t += blocks) {
         /* the host keeps tiles below 2^31 */
         const u32 g = (u32)t / (u32)(tr * tk), u = (u32)t - g * (u32)(tr * tk), column = u / (u32)tr;
         const i64 k0 = (i64)column * KT, r0 = (i64)(u - column * (u32)tr) * 64;
