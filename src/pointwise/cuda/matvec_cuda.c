@@ -231,6 +231,7 @@ static st_extent matrix_extent(const st_matvec *v, const words *w)
     } else {
         /* corners of what is there: offsets are linear */
         const int64_t d1 = w->n_d - 1, l1 = w->n_l - 1;
+        bool first = true;
         const int64_t at[][2] = {{0, 0},
                                  {st_min64(w->below, d1), 0},
                                  {0, st_min64(w->above, l1)},
@@ -239,9 +240,11 @@ static st_extent matrix_extent(const st_matvec *v, const words *w)
                                  {st_min64(d1, l1 + w->below), l1},
                                  {d1, st_min64(l1, d1 + w->above)}};
         for (int i = 0; i < ST_COUNT(at); i++) {
-            if (at[i][0] > d1 || at[i][1] > l1) continue;
+            const int64_t under = at[i][0] - at[i][1];
+            if (at[i][0] > d1 || at[i][1] > l1 || under > w->below || -under > w->above) continue;
             const int64_t o = at[i][0] * w->sd + at[i][1] * w->sl;
-            e.lo = st_min64(e.lo, o), e.hi = st_max64(e.hi, o + 1);
+            e.lo = first ? o : st_min64(e.lo, o), e.hi = first ? o + 1 : st_max64(e.hi, o + 1);
+            first = false;
         }
     }
     e.lo *= size_of(v), e.hi *= size_of(v);
