@@ -38,6 +38,9 @@ typedef struct cli_roof {
 } cli_roof;
 bool cli_roofline(strata_handle *h, const cli_problem *p, cli_roof *r); /* false: nothing is known */
 
+/* tune_trace.c: the products of a trace as lines of `size` bytes, at most max; -1 (said on stderr) when it cannot be read */
+int cli_trace_problems(const char *path, char *lines, int size, int max);
+
 /* plan_html.c: one page without any outside resource */
 bool cli_plan_html(const char *path, strata_handle *h, const cli_problem *p, const cli_roof *roof,
                    const strata_candidate *c, int count, const char *verdict);

@@ -191,10 +191,11 @@ int verb_tune(int argc, char **argv)
 {
     asked a = {0};
     const char *device = NULL, *threads = NULL, *seconds = NULL, *file = NULL, *export = NULL, *import = NULL,
-               *info = NULL, *reorder = NULL, *model = NULL;
+               *info = NULL, *reorder = NULL, *model = NULL, *trace = NULL;
     const cli_option options[] = {
         {"--seconds", "S", "budget of a problem (default 1)", &seconds, NULL, 0},
         {"--file", "FILE", "tune the problems of a file, one a line", &file, NULL, 0},
+        {"--from-trace", "FILE", "tune the products of a trace (STRATA_TRACE=FILE)", &trace, NULL, 0},
         {"--reorder", NULL, "measure kernels that sum in another order, too", &reorder, NULL, 0},
         {"--device", "DEVICE", "cpu (default) or cuda:N", &device, NULL, 0},
         {"--threads", "N", "threads to tune for", &threads, NULL, 0},
@@ -226,7 +227,7 @@ int verb_tune(int argc, char **argv)
         return cli_bad("tune", "--seconds takes 0.001 to 86400, not '%.40s'", seconds);
     if (threads && !cli_integer(threads, 1, 256, &v))
         return cli_bad("tune", "--threads takes 1 to 256, not '%.40s'", threads);
-    if (n == 0 && !file && !export && !import && !info && !model)
+    if (n == 0 && !file && !trace && !export && !import && !info && !model)
         return cli_bad("tune", "tune what? known: gemm conv (see: strata help tune)");
     if (import) {
         if (strata_tuning_import(import, &taken)) return cli_failed("tune", NULL);
@@ -249,7 +250,11 @@ int verb_tune(int argc, char **argv)
         const int count = read_problems(file);
         status = count < 0 ? CLI_FAILED : tune_many(h, count, false, &a, &bar, tsv, &t);
     }
-    if (status == CLI_OK && model && !n && !file)
+    if (status == CLI_OK && trace) {
+        const int count = cli_trace_problems(trace, lines[0], LINE, MOST_PROBLEMS);
+        status = count < 0 ? CLI_FAILED : tune_many(h, count, false, &a, &bar, tsv, &t);
+    }
+    if (status == CLI_OK && model && !n && !file && !trace)
         status = tune_many(h, (int)(sizeof usual / sizeof *usual), true, &a, &bar, tsv, &t);
     if (status == CLI_OK && a.model && t.n)
         printf("geometric mean over %d problems: the choice takes %.3f times the fastest's time; worst %.3f, "

@@ -122,6 +122,9 @@ XDG_CACHE_HOME=$work/other expect 0 tune --import "$work/text" --info; holds out
 expect 0 plan gemm 40 40 40 f32; holds out "measured"
 printf 'rubbish\n' >>"$work/text"
 expect 1 tune --import "$work/text"; holds err "line"; holds err "nothing was imported"
+printf 'blas strata_gemm 1 us  A f32 20x30 (stride 30,1), B f32 30x40 (stride 1,30), C f32 20x40 (stride 40,1), alpha 1, beta 0, epilogue relu(acc + bias[n])\n' >"$work/trace"
+expect 0 tune --from-trace "$work/trace" --seconds 0.02; holds out "gemm f32 20x40x30, A row, B col"
+expect 1 tune --from-trace /no/such/trace; holds err "/no/such/trace"
 STRATA_CACHE=off expect 0 tune gemm 16 16 16 --seconds 0.02; holds err "warning: measurements stay in memory"
 unset XDG_CACHE_HOME
 expect 0 tune --model gemm 32 32 32 --seconds 0.02; holds out "geometric mean"
