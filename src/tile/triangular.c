@@ -29,7 +29,7 @@ static strata_status product(strata_handle *h, const char *who, const st_triangl
     return st_tile_contract_complex(h, who, &c, NULL, alpha, beta, data);
 }
 
-static strata_status clear(strata_handle *h, const char *who, const st_triangle *t)
+strata_status st_triangle_scale(strata_handle *h, const char *who, const st_triangle *t, const double beta[2])
 {
     st_contract c;
     memset(&c, 0, sizeof c);
@@ -40,7 +40,9 @@ static strata_status clear(strata_handle *h, const char *who, const st_triangle 
     for (int d = 0; d < (int)c.batch.count; d++)
         c.batch.ax[d] = (st_axis){c.batch.ax[d].len, 0, 0, c.batch.ax[d].b};
     if (t->pointers & 2) c.pointers = 4;
-    return st_tile_contract(h, who, &c, NULL, 0, 0, (void *[]){t->b, t->b, t->b});
+    c.k = (st_axes){1, {{0, 0, 0, 0}}}; /* a sum of nothing */
+    static const double none[2];
+    return st_tile_contract_complex(h, who, &c, NULL, none, beta, (void *[]){t->b, t->b, t->b});
 }
 
 /* The order of the first part: whole leaves, the larger half. */
@@ -53,7 +55,7 @@ static int64_t split(int64_t n, int64_t leaf)
 static strata_status halve(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
     const int64_t leaf = st_triangle_leaf_order(h, t->type);
-    if (t->n <= leaf || t->pointers) return st_triangle_leaf(h, who, t, alpha);
+    if (t->n <= leaf || t->pointers) return (h->gpu ? t->block : st_triangle_leaf)(h, who, t, alpha);
     static const double one[2] = {1, 0}, minus[2] = {-1, 0};
     const int64_t n1 = split(t->n, leaf), n2 = t->n - n1, es = bytes_of(t->type);
     const bool lower = t->rule.half == ST_HALF_LOWER;
@@ -83,7 +85,7 @@ strata_status st_tile_triangle(strata_handle *h, const char *who, const st_trian
     st_triangle one = *t;
     const int64_t items = st_axes_len(&t->batch);
     if (t->n == 0 || t->cols == 0 || items == 0) return STRATA_OK;
-    if (alpha[0] == 0 && alpha[1] == 0) return clear(h, who, t);
+    if (alpha[0] == 0 && alpha[1] == 0) return st_triangle_scale(h, who, t, alpha);
     if (h->gpu || !t->pointers) return halve(h, who, t, alpha);
     /* addresses on the CPU: item by item */
     const int64_t es = bytes_of(t->type);

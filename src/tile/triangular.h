@@ -17,18 +17,25 @@ typedef struct st_triangle {
     st_axes batch;              /* strides a and b */
     int64_t
         pointers; /* bits 0, 1: A, B are arrays of addresses, one for every index of the only batch axis */
+    /* on a GPU's handle: blocks of order ST_TRIANGLE_GPU_BLOCK at most; the caller's, for they may be another engine's */
+    strata_status (*block)(strata_handle *h, const char *who, const struct st_triangle *t,
+                           const double alpha[2]);
 } st_triangle;
 
 /* Zero sizes are fine; alpha = 0 reads neither A nor B. Operands do not overlap. */
 strata_status st_tile_triangle(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);
 
-/* Diagonal blocks, whole problems of their own, of order st_triangle_leaf_order at most. */
+/* B := beta B, of all items. */
+strata_status st_triangle_scale(strata_handle *h, const char *who, const st_triangle *t,
+                                const double beta[2]);
+
+/* Diagonal blocks on the CPU, whole problems of their own, of order st_triangle_leaf_order at most. */
+enum { ST_TRIANGLE_GPU_BLOCK = 1024 };
 int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type);
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);
-/* The same column by column, on the CPU. */
-/* ... columns first.. end - 1 of one item, on this thread */
-void st_triangle_column_range(const st_triangle *t, const double alpha[2], int64_t first, int64_t end);
+/* The same column by column: all of them, and columns first.. end - 1 of one item on this thread. */
 void st_triangle_columns(strata_handle *h, const st_triangle *t, const double alpha[2]);
+void st_triangle_column_range(const st_triangle *t, const double alpha[2], int64_t first, int64_t end);
 #endif

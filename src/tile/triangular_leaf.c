@@ -23,7 +23,7 @@ typedef struct leaf_job {
 
 int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type)
 {
-    return h->gpu ? 64 : type == STRATA_C128 ? 128 : 256;
+    return h->gpu ? ST_TRIANGLE_GPU_BLOCK : type == STRATA_C128 ? 128 : 256;
 }
 
 /* A into panels of rows, each of all n steps (those that are zero are left out). */
@@ -142,9 +142,6 @@ static strata_status run(strata_handle *h, leaf_job *j)
 
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
-    if (h->gpu)
-        return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: %s has no kernel for triangular blocks", who,
-                       h->device);
     const st_kernel_row *row = st_kernel_best("gemm_packed", (int)t->type, h->cpu),
                         *tri = st_kernel_best("triangle", (int)t->type, h->cpu);
     if (!row || !tri) {

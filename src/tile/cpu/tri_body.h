@@ -184,8 +184,8 @@ static void unpack(const void *panel, int64_t w, int64_t k, void *dst, int64_t l
     if (ls == 1) {
         for (int64_t p = 0; p < k; p++) memcpy(to + p * ks, from + p * ITEMS, (size_t)w * sizeof *to);
     } else if (ks == 1) {
-        for (int64_t p = 0; p < k; p += SIDE)
-            for (int64_t i = 0; i < w; i += SIDE)
+        for (int64_t i = 0; i < w; i += SIDE)
+            for (int64_t p = 0; p < k; p += SIDE)
                 turn_block(from + p * ITEMS + i, k - p < SIDE ? k - p : SIDE, to + i * ls + p,
                            w - i < SIDE ? w - i : SIDE, ls);
     } else {
