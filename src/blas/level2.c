@@ -83,9 +83,60 @@ static st_matvec describe(st_matvec_op op, const strata_tensor *A)
     return v;
 }
 
+/* The bytes that n elements with a stride reach over. */
+static bool reach(const strata_tensor *t, int64_t es, const char **lo, const char **hi)
+{
+    int64_t a = 0, b = 1;
+    for (int d = 0; d < t->rank; d++) {
+        int64_t s;
+        if (t->dim[d] <= 0 || st_mul_over(t->dim[d] - 1, t->stride[d], &s)) return false;
+        *(s < 0 ? &a : &b) += s;
+    }
+    if (a < -(INT64_MAX >> 8) || b > INT64_MAX >> 8) return false;
+    *lo = (const char *)t->data + a * es, *hi = (const char *)t->data + b * es;
+    return *lo && true;
+}
+
+/* Most calls: whole matrices that are plainly fine, seen with few comparisons. Whatever is not goes the long way, which finds the words. */
+static bool plain(const strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
+                  const strata_tensor *x, const strata_scalar *beta, const strata_tensor *y)
+{
+    const char *al, *ah, *xl, *xh, *yl, *yh;
+    if (!h || h->magic != ST_HANDLE_MAGIC || h->gpu || alpha->ptr || beta->ptr ||
+        (A->flags | A->error | x->flags | x->error | y->flags | y->error) ||
+        (A->reserved | x->reserved | y->reserved) || ((A->rank ^ 2) | (x->rank ^ 1) | (y->rank ^ 1)) ||
+        ((A->type ^ x->type) | (A->type ^ y->type)) || ((A->dim[1] ^ x->dim[0]) | (A->dim[0] ^ y->dim[0])) ||
+        y->stride[0] == 0)
+        return false;
+    const bool complex = st_type_is_complex(A->type);
+    if (A->type != STRATA_F32 && A->type != STRATA_F64 && !complex) return false;
+    if (!complex && (alpha->im != 0 || beta->im != 0)) return false;
+    const int64_t es = A->type == STRATA_F32 ? 4 : A->type == STRATA_C128 ? 16 : 8;
+    return reach(A, es, &al, &ah) && reach(x, es, &xl, &xh) && reach(y, es, &yl, &yh) &&
+           (yh <= al || ah <= yl) && (yh <= xl || xh <= yl);
+}
+
 strata_status strata_gemv(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor x,
                           strata_scalar beta, strata_tensor y)
 {
+    if (ST_LIKELY(plain(h, &alpha, &A, &x, &beta, &y))) {
+        const bool f32 = st_type_part(A.type) == STRATA_F32;
+        const double va[2] = {f32 ? (double)(float)alpha.re : alpha.re,
+                              f32 ? (double)(float)alpha.im : alpha.im},
+                     vb[2] = {f32 ? (double)(float)beta.re : beta.re, f32 ? (double)(float)beta.im : beta.im};
+        if (va[0] == 0 && va[1] == 0 && vb[0] == 1 && vb[1] == 0) return STRATA_OK;
+        st_matvec v = {.op = ST_MATVEC_PRODUCT,
+                       .type = A.type,
+                       .m = A.dim[0],
+                       .n = A.dim[1],
+                       .row = A.stride[0],
+                       .col = A.stride[1],
+                       .kl = A.dim[0],
+                       .ku = A.dim[1],
+                       .x = x.stride[0],
+                       .y = y.stride[0]};
+        return st_matvec_run(h, "strata_gemv", &v, va, vb, (void *[]){A.data, x.data, y.data});
+    }
     static const char who[] = "strata_gemv";
     double a[2], b[2];
     strata_status s = st_handle_check(h, who);

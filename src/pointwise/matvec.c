@@ -88,7 +88,7 @@ static bool lines_of(const strata_handle *h, const st_matvec *v, void *a, st_lin
 
 static double microseconds(const st_lines *l, double rows_, double lines)
 {
-    return rows_ * lines * (double)l->es / 10e3;
+    return rows_ * lines * (double)l->es / 20e3;
 }
 
 /* ---- y += alpha A x over a rectangle, and its transpose ---- */
@@ -149,9 +149,13 @@ static void run_rectangle(strata_handle *h, rectangle *r)
     const int64_t length = r->across ? r->j1 - r->j0 : r->i1 - r->i0,
                   most = r->across ? ST_MV_COLS : ST_MV_ROWS;
     const double us = microseconds(r->l, (double)(r->i1 - r->i0), (double)(r->j1 - r->j0));
-    /* several tasks where the work is worth it; groups of lines and whole vectors stay together */
-    const int64_t unit = r->across ? ST_MATVEC_LINES : 64;
-    r->step = us < 10 ? most : st_max64(unit, st_min64(most, st_round_up(st_ceil_div(length, 8), unit)));
+    /* Groups of lines and whole vectors stay together. Sums of a whole matrix are the same however it is cut, so one thread need not cut; of triangles and bands
+     * the shape alone decides. */
+    const int64_t unit = r->across ? ST_MATVEC_LINES : 128;
+    const bool whole = r->l->kl >= r->l->m && r->l->ku >= r->l->n;
+    r->step = us < 20 || (whole && st_threads(h) == 1)
+                  ? most
+                  : st_max64(unit, st_min64(most, st_round_up(st_ceil_div(length, 8), unit)));
     const int64_t tasks = st_ceil_div(length, r->step);
     if (tasks == 1)
         rectangle_task(r, 0, 0);

@@ -25,6 +25,33 @@ static void scatter(char *to, int64_t step, const char *from, int64_t n, int64_t
         for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * 16, 16);
 }
 
+/* What sticks out of a group: a few elements of one line, [first, first + n), without a kernel. */
+enum { CORNER = 8 };
+#define CORNERS(name, T)                                                                                     \
+    static void name##_real(st_lines_op op, int64_t n, T *a, const T *t, const T *u, T *y, const T *x, T *s) \
+    {                                                                                                        \
+        T sum = 0;                                                                                           \
+        switch (op) {                                                                                        \
+        case ST_LINES_ADD:                                                                                   \
+            for (int64_t i = 0; i < n; i++) y[i] += a[i] * *t;                                               \
+            break;                                                                                           \
+        case ST_LINES_BOTH:                                                                                  \
+            for (int64_t i = 0; i < n; i++) y[i] += a[i] * *t, sum += a[i] * x[i];                           \
+            *s += sum;                                                                                       \
+            break;                                                                                           \
+        case ST_LINES_DOT:                                                                                   \
+            for (int64_t i = 0; i < n; i++) sum += a[i] * x[i];                                              \
+            *s += sum;                                                                                       \
+            break;                                                                                           \
+        case ST_LINES_UPDATE:                                                                                \
+            for (int64_t i = 0; i < n; i++) a[i] += x[i] * *t;                                               \
+            for (int64_t i = 0; i < n && y; i++) a[i] += y[i] * *u;                                          \
+            break;                                                                                           \
+        }                                                                                                    \
+    }
+CORNERS(corner_f32, float)
+CORNERS(corner_f64, double)
+
 /* Rows [lo, hi) of lines [j, j + lines). */
 static void group(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines, int64_t i0,
                   int64_t lo, int64_t hi)
@@ -33,6 +60,20 @@ static void group(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t
     const int64_t m = hi - lo, es = l->es;
     _Alignas(64) char room[ST_MATVEC_LINES * 64 * ST_MV_BYTES];
     if (m <= 0) return;
+    if (m <= CORNER && lines == 1 && (l->packed || l->row == 1) &&
+        (l->type == STRATA_F32 || l->type == STRATA_F64)) {
+        const int64_t line = (j - j0) * es, row = (lo - i0) * es;
+        const char *t = w->t ? (const char *)w->t + line : NULL, *u = w->u ? (const char *)w->u + line : NULL,
+                   *x = w->x ? (const char *)w->x + row : NULL;
+        char *y = w->y ? (char *)w->y + row : NULL, *s = w->s ? (char *)w->s + line : NULL;
+        if (l->type == STRATA_F32)
+            corner_f32_real(w->op, m, (float *)(void *)st_lines_at(l, lo, j), (const void *)t,
+                            (const void *)u, (void *)y, (const void *)x, (void *)s);
+        else
+            corner_f64_real(w->op, m, (double *)(void *)st_lines_at(l, lo, j), (const void *)t,
+                            (const void *)u, (void *)y, (const void *)x, (void *)s);
+        return;
+    }
     if (l->row != 1 && !l->packed && m > 64) { /* in pieces that the room holds */
         for (int64_t at = lo; at < hi; at += 64) group(l, w, j0, j, lines, i0, at, st_min64(hi, at + 64));
         return;

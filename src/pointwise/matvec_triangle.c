@@ -96,11 +96,12 @@ typedef struct block {
     bool across, unit, solve, lower;
 } block;
 
-static void step(const block *b, int64_t j, int64_t j0, int64_t j1, char *x)
+/* Line j with rows of its group [a, e); x is that of the block, which begins at j0. */
+static void step(const block *b, int64_t j, int64_t j0, int64_t a, int64_t e, char *x)
 {
     const int64_t es = b->l->es;
     char *xj = x + (j - j0) * es;
-    const int64_t i0 = b->lower ? j + 1 : j0, i1 = b->lower ? j1 : j;
+    const int64_t i0 = b->lower ? j + 1 : a, i1 = b->lower ? e : j;
     char *rest = x + (i0 - j0) * es;
     _Alignas(16) char t[ST_MV_BYTES];
     st_lines_work w = {.conj_add = b->l->conj, .conj_dot = b->l->conj};
@@ -150,6 +151,37 @@ static void beside(strata_handle *h, const block *b, int64_t j0, int64_t j1, st_
         st_mv_rectangle(h, l, false, factor, i0, i1, j0, j1, lines, rows);
 }
 
+/* Between a group's lines [a, e) and the rows of its block [j0, j1) beside it. */
+static void inside(const block *b, int64_t a, int64_t e, int64_t j0, int64_t j1, char *x)
+{
+    const st_lines *l = b->l;
+    const int64_t es = l->es, i0 = b->lower ? e : j0, i1 = b->lower ? j1 : a;
+    _Alignas(64) char t[ST_MATVEC_LINES * ST_MV_BYTES];
+    char *lines = x + (a - j0) * es, *rows = x + (i0 - j0) * es;
+    st_lines_work w = {.conj_add = l->conj, .conj_dot = l->conj};
+    if (i0 >= i1) return;
+    if (!b->across) {
+        w.op = ST_LINES_ADD, w.t = t, w.y = rows;
+        for (int64_t j = 0; j < e - a; j++)
+            if (b->solve)
+                negate(l->type, lines + j * es, t + j * es);
+            else
+                memcpy(t + j * es, lines + j * es, (size_t)es);
+        st_lines_block(l, &w, a, e, i0, i1);
+        return;
+    }
+    w.op = ST_LINES_DOT, w.x = rows;
+    if (!b->solve) {
+        w.s = lines;
+        st_lines_block(l, &w, a, e, i0, i1);
+        return;
+    }
+    w.s = t;
+    memset(t, 0, sizeof t);
+    st_lines_block(l, &w, a, e, i0, i1);
+    for (int64_t j = 0; j < e - a; j++) subtract(l->type, lines + j * es, t + j * es);
+}
+
 static void in_place(strata_handle *h, const st_lines *l, bool across, bool unit, bool solve, st_mv_vec x)
 {
     block b = {.l = l, .strict = *l, .across = across, .unit = unit, .solve = solve, .lower = l->ku == 0};
@@ -166,10 +198,17 @@ static void in_place(strata_handle *h, const st_lines *l, bool across, bool unit
                       j1 = st_min64(l->n, j0 + ST_MV_DIAGONAL);
         if (before) beside(h, &b, j0, j1, x);
         char *v = st_mv_read(&x, l->type, j0, j1 - j0, room);
-        if (forward)
-            for (int64_t j = j0; j < j1; j++) step(&b, j, j0, j1, v);
-        else
-            for (int64_t j = j1; j-- > j0;) step(&b, j, j0, j1, v);
+        const int64_t groups = st_ceil_div(j1 - j0, ST_MATVEC_LINES);
+        for (int64_t g = 0; g < groups; g++) {
+            const int64_t a = j0 + (forward ? g : groups - 1 - g) * ST_MATVEC_LINES,
+                          e = st_min64(j1, a + ST_MATVEC_LINES);
+            if (before) inside(&b, a, e, j0, j1, v);
+            if (forward)
+                for (int64_t j = a; j < e; j++) step(&b, j, j0, a, e, v);
+            else
+                for (int64_t j = e; j-- > a;) step(&b, j, j0, a, e, v);
+            if (!before) inside(&b, a, e, j0, j1, v);
+        }
         st_mv_write(&x, l->type, j0, j1 - j0, v);
         if (!before) beside(h, &b, j0, j1, x);
     }
