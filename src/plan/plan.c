@@ -235,7 +235,7 @@ strata_status st_plan_check_workspace(strata_handle *h, const strata_plan *p, vo
         const uintptr_t x = (uintptr_t)data[i];
         const st_extent *e = p->extent ? &p->extent[i] : NULL;
         const uintptr_t lo = x + (uintptr_t)(e ? e->lo : 0), hi = e ? x + (uintptr_t)e->hi : x + 1;
-        if (!x || lo == hi || hi <= at || end <= lo) continue;
+        if (!x || lo == hi || hi <= at || end <= lo || (r && (r->prepared >> i & 1))) continue;
         st_fail(&h->err, STRATA_ERROR_ALIAS,
                 "%s: operand %d (bytes %p to %p) shares memory with %s workspace (%zu bytes at %p)", p->title,
                 i, (void *)lo, (void *)hi, own ? "the run's" : "the handle's", p->workspace, (void *)at);

@@ -154,8 +154,9 @@ strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *
         /* what this run does not read or write (A and B for alpha = 0) may be anything */
         const bool touched =
             data[i] && !(e && (e->by_value || e->hi <= e->lo)) && !(p->may_miss && p->may_miss(p, r, i));
-        host[i] = touched && !st_gpu_reaches(h, (char *)data[i] + (e ? e->lo : 0));
-        if (host[i] && !h->staging) return refuse(h, p, i, data[i]);
+        const bool prepared = r && (r->prepared >> i & 1); /* not of the operand's extent */
+        host[i] = touched && !st_gpu_reaches(h, (char *)data[i] + (e && !prepared ? e->lo : 0));
+        if (host[i] && (!h->staging || prepared)) return refuse(h, p, i, data[i]);
         any |= host[i];
     }
     strata_status s = ST_LIKELY(!any) ? p->run(h, p, data, r) : staged(h, p, data, r, host);

@@ -149,17 +149,17 @@ static strata_status split_side(strata_handle *h, const st_sm90_plan *p, int i, 
     return st_gpu_run(h, &l);
 }
 
-/* What of A and B has to be copied into the workspace: at once where one kernel does both. */
-static strata_status copy_sides(strata_handle *h, const st_sm90_plan *p, const void *a, const void *b,
-                                char *ws)
+/* Copies of A and B (to: NULL where there is none to make): at once where one kernel does both. */
+static strata_status copy_sides(strata_handle *h, const st_sm90_plan *p, const void *const from[2],
+                                char *const to[2])
 {
     const st_sm90 *q = &p->q;
     st_sm90_pack side[2];
     int64_t work[2];
     for (int i = 0; i < 2; i++) {
         const st_sm90_side *s = i ? &q->b : &q->a;
-        side[i] = (st_sm90_pack){i ? b : a, ws + s->at, s->rows,  q->K,    s->rs,
-                                 s->ks,     s->gs,      s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
+        side[i] = (st_sm90_pack){from[i], to[i], s->rows,  q->K,    s->rs,
+                                 s->ks,   s->gs, s->pitch, s->item, (int32_t)(s->gs ? q->G : 1)};
         if (s->mn) { /* its k are the copy's rows */
             side[i].rows = q->K;
             side[i].k = s->rows;
@@ -169,9 +169,9 @@ static strata_status copy_sides(strata_handle *h, const st_sm90_plan *p, const v
         work[i] = !along_rows(q, s) ? st_ceil_div(side[i].k * q->es, 496) * side[i].rows * side[i].g / 32
                                     : st_ceil_div(q->K * q->es, 128) * st_ceil_div(s->rows, 64) * side[i].g;
     }
-    const bool both = q->a.pack && q->b.pack && p->pack[0] == p->pack[1];
+    const bool both = to[0] && to[1] && p->pack[0] == p->pack[1];
     for (int i = 0; i < 2; i++) {
-        if (!(i ? q->b.pack : q->a.pack)) continue;
+        if (!to[i]) continue;
         st_sm90_pack_both args = {{side[i], side[1]}, copy_blocks(h, work[i], 1 + both)};
         void *list[] = {&args};
         const st_gpu_launch l = {.kernel = p->pack[i],
@@ -366,9 +366,15 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (alpha == 0) return launch_sum(h, p, data, alpha, beta, NULL, 0);
     const bool exchanged = q->g.swapped != q->turned;
     const char *a = data[exchanged], *b = data[!exchanged];
+    const bool ready[2] = {r && (r->prepared >> exchanged & 1), r && (r->prepared >> !exchanged & 1)};
     if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
-        (q->row->tma_store && (uintptr_t)data[2] % 16) || !pairs_fit(&p->head.problem, data))
-        return run_twin(h, p, data, r, alpha, beta);
+        (q->row->tma_store && (uintptr_t)data[2] % 16) || !pairs_fit(&p->head.problem, data)) {
+        if (!ready[0] && !ready[1]) return run_twin(h, p, data, r, alpha, beta);
+        return st_fail(
+            &h->err, STRATA_ERROR_LAYOUT,
+            "strata_plan_run: beside a prepared operand the other addresses must be multiples of 16 (%s)",
+            plan->title);
+    }
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
     st_epi_params epi;
@@ -377,10 +383,14 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const st_panel all = {0, q->M, 0, q->N};
     if (parts)
         s = run_parts(h, p, a, b, data[2], alpha, beta, ws, &epi);
-    else if (q->a.pack || q->b.pack)
-        s = copy_sides(h, p, a, b, ws);
-    if (q->a.pack) a = ws + q->a.at;
-    if (q->b.pack) b = ws + q->b.at;
+    else {
+        const void *const from[2] = {a, b};
+        char *const to[2] = {q->a.pack && !ready[0] ? ws + q->a.at : NULL,
+                             q->b.pack && !ready[1] ? ws + q->b.at : NULL};
+        if (to[0] || to[1]) s = copy_sides(h, p, from, to);
+    }
+    if (q->a.pack && !ready[0]) a = ws + q->a.at;
+    if (q->b.pack && !ready[1]) b = ws + q->b.at;
     for (int64_t i = 0; i < q->outer && !s && !parts; i++)
         s = launch(h, p, a + outer_offset(c, q->turned ? 'b' : 'a', i) * q->es,
                    b + outer_offset(c, q->turned ? 'a' : 'b', i) * q->es,
@@ -442,6 +452,29 @@ static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
     return s;
 }
 
+/* strata_prepare: the copy that a run would make. The other operand's sizes are not part of it. */
+static const st_sm90_side *side_of(const st_sm90_plan *p, int operand, int *i)
+{
+    *i = operand != (p->q.g.swapped != p->q.turned);
+    return *i ? &p->q.b : &p->q.a;
+}
+static size_t prepared_bytes(const strata_plan *plan, int operand)
+{
+    int i;
+    return side_of((const st_sm90_plan *)plan, operand, &i)->bytes;
+}
+static strata_status prepare(strata_handle *h, const strata_plan *plan, int operand, const void *src,
+                             void *dst)
+{
+    const void *from[2] = {NULL};
+    char *to[2] = {NULL};
+    int i;
+    side_of((const st_sm90_plan *)plan, operand, &i);
+    from[i] = src;
+    to[i] = dst;
+    return copy_sides(h, (const st_sm90_plan *)plan, from, to);
+}
+
 static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
                            strata_plan **plan)
 {
@@ -477,6 +510,12 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
         st_generic_params(&none, &p->q.g, &one, &p->sum_params);
         head->base.workspace = p->q.workspace;
         head->base.run = run;
+        for (int operand = 0; operand < 2 && row->kind != ST_SM90_X6; operand++) {
+            int i;
+            if (side_of(p, operand, &i)->pack) head->base.preparable |= 1u << operand;
+        }
+        head->base.prepared_bytes = prepared_bytes;
+        head->base.prepare = prepare;
         *plan = &head->base;
         return STRATA_OK;
     }
