@@ -212,9 +212,25 @@ strata_status st_tensor_check(st_err *e, const char *who, const char *name, cons
     return st_tensor_check_flags(e, who, name, t, 0);
 }
 
+/* Allowed flags that fit each other, without what is stored in another way; false: look closer. */
+static bool usual_flags(const strata_tensor *t, uint32_t allowed)
+{
+    const uint32_t f = t->flags, half = f & (STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER),
+                   mirror = f & (STRATA_TENSOR_SYMMETRIC | STRATA_TENSOR_HERMITIAN);
+    if (ST_LIKELY(!f)) return true;
+    if (f & ~allowed || f & ~(STRATA_TENSOR_UNIT * 2 - 1) || f & (ST_VIEW_STORES | STRATA_TENSOR_PREPARED))
+        return false;
+    if (f == STRATA_TENSOR_CONJ) return true;
+    return t->rank == 2 && t->dim[0] == t->dim[1] && half &&
+           half != (STRATA_TENSOR_LOWER | STRATA_TENSOR_UPPER) &&
+           mirror != (STRATA_TENSOR_SYMMETRIC | STRATA_TENSOR_HERMITIAN) &&
+           !(f & STRATA_TENSOR_UNIT && mirror);
+}
+
 strata_status st_tensor_check_flags(st_err *e, const char *who, const char *name, const strata_tensor *t,
                                     uint32_t allowed)
 {
+    if (ST_LIKELY(st_view_usual(t) && usual_flags(t, allowed))) return STRATA_OK;
     if (t->error) return maker_error(e, who, name, t);
     if (t->type <= STRATA_NONE || t->type >= STRATA_TYPE_COUNT)
         return st_fail(e, STRATA_ERROR_TYPE,
@@ -246,9 +262,20 @@ strata_status st_tensor_check_output(st_err *e, const char *who, const char *nam
     return st_tensor_check_output_flags(e, who, name, t, 0);
 }
 
+/* Do the strides of a usual view keep its elements apart, each stepping over what the other reaches? false: look closer. */
+static bool usual_output(const strata_tensor *t)
+{
+    const int64_t a = t->rank > 0 ? t->stride[0] : 1, b = t->rank > 1 ? t->stride[1] : 0;
+    if (t->flags & STRATA_TENSOR_CONJ) return false;
+    if (t->rank < 2) return a != 0;
+    const int64_t sa = a < 0 ? -a : a, sb = b < 0 ? -b : b;
+    return (sa > 0 && sb > (t->dim[0] - 1) * sa) || (sb > 0 && sa > (t->dim[1] - 1) * sb);
+}
+
 strata_status st_tensor_check_output_flags(st_err *e, const char *who, const char *name,
                                            const strata_tensor *view, uint32_t allowed)
 {
+    if (ST_LIKELY(st_view_usual(view) && usual_flags(view, allowed) && usual_output(view))) return STRATA_OK;
     strata_status s = st_tensor_check_flags(e, who, name, view, allowed);
     if (s) return s;
     if (view->flags & STRATA_TENSOR_CONJ)
@@ -287,6 +314,11 @@ void st_tensor_span(const strata_tensor *view, const char **lo, const char **hi)
 {
     int64_t a, b;
     strata_tensor room;
+    const int64_t size = st_view_usual(view);
+    if (ST_LIKELY(size && !(view->flags & ST_VIEW_STORES))) {
+        if (!st_view_usual_span(view, size, lo, hi)) *lo = *hi = NULL;
+        return;
+    }
     const strata_tensor *t = st_view_plain(view, &room);
     if (!t->data || strata_count(*t) <= 0 || !extent(t, &a, &b)) {
         *lo = *hi = NULL;

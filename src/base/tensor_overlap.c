@@ -109,6 +109,11 @@ static ST_NOINLINE bool meet(const strata_tensor *a, const strata_tensor *b)
 bool st_tensor_overlap(const strata_tensor *va, const strata_tensor *vb)
 {
     const char *al, *ah, *bl, *bh;
+    const int64_t size = st_view_usual(va), other = st_view_usual(vb);
+    if (ST_LIKELY(size && other && !((va->flags | vb->flags) & ST_VIEW_STORES)) &&
+        (!st_view_usual_span(va, size, &al, &ah) || !st_view_usual_span(vb, other, &bl, &bh) || ah <= bl ||
+         bh <= al))
+        return false;
     if ((va->flags | vb->flags) & STRATA_TENSOR_POINTERS) return false; /* addresses: the caller's duty */
     strata_tensor room[2];
     const strata_tensor *a = st_view_plain(va, &room[0]), *b = st_view_plain(vb, &room[1]);

@@ -86,26 +86,33 @@ static inline strata_scalar st_blas_number(int type, const void *p)
     }
 }
 static inline bool st_blas_is(strata_scalar s, double re) { return s.re == re && s.im == 0; }
+/* What a view says beyond its dims. Dims and strides past its rank are never read and stay as they are: clearing all 176 bytes of a view takes as long as
+ * a product of a few elements. */
+static inline strata_tensor st_blas_view(const void *data, int type, int rank, uint32_t flags)
+{
+    strata_tensor t;
+    t.data = (void *)(uintptr_t)data;
+    t.type = type, t.rank = rank;
+    t.flags = flags, t.error = 0;
+    t.error_arg = 0, t.reserved = 0;
+    return t;
+}
 /* n elements, of which BLAS says that with a negative increment the last one comes first in memory; inc = 0 repeats one element */
 static inline strata_tensor st_blas_vector(const void *x, int type, int64_t n, int64_t inc)
 {
     const int64_t first = inc < 0 ? (1 - n) * inc : 0;
-    return (strata_tensor){.data = (char *)(uintptr_t)x + first * (int64_t)st_blas_size(type),
-                           .type = type,
-                           .rank = 1,
-                           .dim = {n},
-                           .stride = {inc}};
+    strata_tensor t = st_blas_view((const char *)x + first * (int64_t)st_blas_size(type), type, 1, 0);
+    t.dim[0] = n, t.stride[0] = inc;
+    return t;
 }
 /* op(A), rows x cols, of a column-major array */
 static inline strata_tensor st_blas_matrix(const void *a, int type, int op, int64_t rows, int64_t cols,
                                            int64_t ld)
 {
-    return (strata_tensor){.data = (void *)(uintptr_t)a,
-                           .type = type,
-                           .rank = 2,
-                           .flags = op & 2 && st_blas_complex(type) ? STRATA_TENSOR_CONJ : 0,
-                           .dim = {rows, cols},
-                           .stride = {op & 1 ? ld : 1, op & 1 ? 1 : ld}};
+    strata_tensor t = st_blas_view(a, type, 2, op & 2 && st_blas_complex(type) ? STRATA_TENSOR_CONJ : 0);
+    t.dim[0] = rows, t.dim[1] = cols;
+    t.stride[0] = op & 1 ? ld : 1, t.stride[1] = op & 1 ? 1 : ld;
+    return t;
 }
 /* op(A), n x n, of which one triangle is stored; `structure`: more flags */
 static inline strata_tensor st_blas_triangle(const void *a, int type, int op, int uplo, int64_t n, int64_t ld,
@@ -115,10 +122,7 @@ static inline strata_tensor st_blas_triangle(const void *a, int type, int op, in
     t.flags |= structure | (uplo ^ (op & 1) ? STRATA_TENSOR_LOWER : STRATA_TENSOR_UPPER);
     return t;
 }
-static inline strata_tensor st_blas_point(void *p, int type)
-{
-    return (strata_tensor){.data = p, .type = type};
-}
+static inline strata_tensor st_blas_point(void *p, int type) { return st_blas_view(p, type, 0, 0); }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------------------
  * What letters (Fortran) and enumerations (CBLAS) say, as numbers; -1 is none of them. An enumeration that is none is reported here,
