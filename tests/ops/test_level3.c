@@ -451,6 +451,67 @@ static void addresses(void **state)
     }
 }
 
+/* The same bits on one thread and on two, and from a plan as from a call. */
+static void same_bits(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    strata_handle *one, *two;
+    test_rng r = test_rng_make(305);
+    if (strcmp(test_device(), "cpu")) return;
+    test_ok(NULL, strata_create(&one, "cpu"));
+    test_ok(NULL, strata_create(&two, "cpu"));
+    test_ok(one, strata_set_threads(one, 1));
+    test_ok(two, strata_set_threads(two, 2));
+    for (int n = 0; n < test_rounds(24); n++) {
+        const strata_type type = types[n % 4];
+        const size_t es = strata_type_bits(type) / 8;
+        const int64_t m = n % 3 ? test_int(&r, 20, 90) : test_int(&r, 200, N),
+                      k = n % 3 ? test_int(&r, 20, 90) : test_int(&r, 200, N);
+        test_array a = test_array_make(&r, type, 2, (int64_t[]){m, m}, TEST_PACKED),
+                   b = test_array_make(&r, type, 2, (int64_t[]){m, k}, TEST_PACKED);
+        for (int64_t i = 0; i < m * m; i++)
+            put(type, (char *)a.t.data + (size_t)i * es,
+                (num){i % (m + 1) ? test_real(&r, -1, 1) / (double)m : 1, 0});
+        fill(&r, &b.t, 1, -1, 1);
+        const strata_tensor L = strata_triangular(a.t, STRATA_LOWER, STRATA_NON_UNIT),
+                            S = strata_symmetric(a.t, STRATA_UPPER);
+        char *x[3];
+        for (int i = 0; i < 3; i++) x[i] = calloc((size_t)(m * (m > k ? m : k)), es);
+        for (int op = 0; op < 4; op++) {
+            test_problem("same bits, round %d: operator %d, %s %lldx%lld", n, op, strata_type_name(type),
+                         (long long)m, (long long)k);
+            for (int i = 0; i < 2; i++) {
+                strata_handle *w = i ? two : one;
+                const strata_tensor X = strata_matrix(x[i], type, m, k, STRATA_COL_MAJOR, 0),
+                                    C = strata_triangular(
+                                        strata_matrix(x[i], type, m, m, STRATA_ROW_MAJOR, 0), STRATA_UPPER,
+                                        STRATA_NON_UNIT);
+                if (op >= 2) copy_held(&X, &b.t, 1);
+                test_ok(w, op == 0   ? strata_gemm(w, STRATA_ONE, S, b.t, STRATA_ZERO, X, NULL)
+                           : op == 1 ? strata_syrk(w, STRATA_ONE, b.t, STRATA_ZERO, C)
+                           : op == 2 ? strata_trmm(w, STRATA_ONE, L, X)
+                                     : strata_trsm(w, STRATA_ONE, L, X));
+            }
+            test_check(!memcmp(x[0], x[1], (size_t)(m * (op == 1 ? m : k)) * es),
+                       "two threads give other bits than one");
+            if (op) continue;
+            strata_plan *p;
+            const strata_tensor X = strata_matrix(x[2], type, m, k, STRATA_COL_MAJOR, 0);
+            test_ok(one, strata_gemm_plan(one, STRATA_ONE, S, b.t, STRATA_ZERO, X, NULL, NULL, &p));
+            test_ok(one, strata_plan_run(one, p, (void *[]){a.t.data, b.t.data, x[2]}, NULL));
+            test_check(!memcmp(x[0], x[2], (size_t)(m * k) * es), "a plan gives other bits than the call: %s",
+                       strata_plan_kernel(p));
+            strata_plan_destroy(p);
+        }
+        for (int i = 0; i < 3; i++) free(x[i]);
+        test_array_free(&a);
+        test_array_free(&b);
+    }
+    strata_destroy(one);
+    strata_destroy(two);
+}
+
 static void errors(void **state)
 {
     (void)state;
@@ -504,8 +565,8 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),  cmocka_unit_test(updates), cmocka_unit_test(triangles),
-        cmocka_unit_test(addresses), cmocka_unit_test(errors),
+        cmocka_unit_test(products),  cmocka_unit_test(updates),   cmocka_unit_test(triangles),
+        cmocka_unit_test(addresses), cmocka_unit_test(same_bits), cmocka_unit_test(errors),
     };
     const int bad = test_lower_levels();
     return cmocka_run_group_tests(tests, setup, teardown) + bad;
