@@ -432,6 +432,45 @@ static void epilogues_by_kernel(void **state)
     test_check(h->gpu->cc != 90 || ran > 20, "only %d runs of kernels by id", ran);
 }
 
+/* 8-bit floats with a scale for each row of A and each column of B, as an epilogue */
+static void row_scales(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(40);
+    static const int64_t shape[][3] = {{256, 512, 384}, {131, 264, 200}, {16, 1024, 640}};
+    for (int i = 0; i < 3; i++) {
+        const int64_t m = shape[i][0], n = shape[i][1], k = shape[i][2];
+        test_problem("row scales %d", i);
+        matrix A = make(&r, STRATA_F8E4M3, 0, m, k, false, false, 0),
+               B = make(&r, STRATA_F8E4M3, 0, k, n, true, false, 0),
+               C = make(&r, STRATA_BF16, 0, m, n, false, false, 0);
+        test_array sa = test_array_make(&r, STRATA_F32, 1, (int64_t[]){m}, 0),
+                   sb = test_array_make(&r, STRATA_F32, 1, (int64_t[]){n}, 0);
+        test_array_random(&r, &A.whole, -1, 1);
+        test_array_random(&r, &B.whole, -1, 1);
+        test_array_random(&r, &sa, 0.5, 2);
+        test_array_random(&r, &sb, 0.01, 3);
+        const strata_operand ops[] = {{"sa", sa.t}, {"sb", sb.t}, {0}};
+        const strata_gemm_options o = {.epilogue = "acc * sa[m] * sb[n]", .operands = ops};
+        test_ok(h, strata_gemm(h, STRATA_ONE, A.t, B.t, STRATA_ZERO, C.t, &o));
+        const problem p = {0, m, n, k, 0, 0, 0, 0, 0, 1, 0};
+        double *want = malloc((size_t)(m * n) * 2 * sizeof *want), *size = want + m * n;
+        assert_non_null(want);
+        reference(&p, &A.t, &B.t, &C.t, want, size);
+        for (int64_t a = 0; a < m; a++)
+            for (int64_t b = 0; b < n; b++) {
+                const double s = test_elem(sa.t, a) * test_elem(sb.t, b), w = want[a * n + b] * s;
+                test_close(test_elem(C.t, a, b), w,
+                           ((double)k + 6) * 0x1p-23 * size[a * n + b] * s + 0x1.02p-9 * fabs(w),
+                           "C[%lld,%lld]", (long long)a, (long long)b);
+            }
+        test_array_intact(&C.whole);
+        free(want);
+        test_array *all[] = {&A.whole, &B.whole, &C.whole, &sa, &sb};
+        for (int j = 0; j < 5; j++) test_array_free(all[j]);
+    }
+}
+
 /* A batch of batches, with a B that all share along one axis. */
 static void broadcast_batches(void **state)
 {
@@ -533,6 +572,7 @@ int main(void)
         cmocka_unit_test(parts_of_infinity),
         cmocka_unit_test(refusals),
         cmocka_unit_test(epilogues_by_kernel),
+        cmocka_unit_test(row_scales),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -177,10 +177,12 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const double bytes = 128.0 * (row->bm * ragged_a / row->cn + row->bn * ragged_b / row->cm);
     /* ping-pong gains with 8-bit types, whose k-blocks hold twice the work */
     const int percent = row->percent + (row->pp && q->es == 1 ? 2 : 0);
-    const double issue = row->bm * row->bn / 32.0 * 100 / percent, feed = bytes / 64;
+    /* a C whose rows do not begin on 16 bytes is written in parts of sectors, which takes from what is left for loads */
+    const bool odd = q->ldc * q->cs % 16 != 0;
+    const double issue = row->bm * row->bn / 32.0 * 100 / percent, feed = bytes / (odd ? 51 : 64);
     const double block = issue > feed ? issue : feed;
     /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
-    const double end = row->bm * row->bn * (q->epilogue ? 0.2 : 0.07), fill = 1800;
+    const double end = row->bm * row->bn * ((q->epilogue ? 0.12 : 0.07) + (odd ? 0.1 : 0)), fill = 1800;
     const double store = row->pp ? row->bm * row->bn * 0.02 : end + row->bm * row->bn * 0.02;
     /* what must come from memory at all */
     const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *

@@ -124,6 +124,44 @@ static void math_modes(void **state)
     assert_false(best(&c, &q, id));
 }
 
+/* An f32 operand whose rows are contiguous goes through registers, on the side that the instruction lets it: C^T = B^T A^T where it is B. */
+static void turned(void **state)
+{
+    (void)state;
+    st_sm90 q;
+    char id[96];
+    st_contract c = product(4096, 2048, 4096, STRATA_F32, STRATA_F32, true, false, 0);
+    c.math = STRATA_MATH_TF32;
+    assert_true(best(&c, &q, id) && q.turned && !q.workspace && q.M == 2048 && q.N == 4096);
+    c = product(4096, 2048, 4096, STRATA_F32, STRATA_F32, false, true, 0);
+    c.math = STRATA_MATH_TF32;
+    assert_true(best(&c, &q, id) && !q.turned && q.row->kind == ST_SM90_TURN && !q.workspace);
+    c = product(4096, 2048, 4096, STRATA_F32, STRATA_F32, true, false,
+                1); /* a pitch that TMA does not read */
+    c.math = STRATA_MATH_TF32;
+    assert_true(best(&c, &q, id) && q.row->kind != ST_SM90_TURN && q.b.pack);
+}
+
+/* Parts of f32 operands: all at a time while they fit the usual limit, else by panels that do. */
+static void panels(void **state)
+{
+    (void)state;
+    static const int64_t size[][3] = {
+        {512, 512, 512}, {4096, 4096, 4096}, {8192, 8192, 8192}, {300, 20000, 30000}};
+    for (int i = 0; i < 4; i++) {
+        st_sm90 q;
+        char id[96];
+        const int64_t m = size[i][0], n = size[i][1], k = size[i][2];
+        st_contract c = product(m, n, k, STRATA_F32, STRATA_F32, true, true, 0);
+        c.math = STRATA_MATH_BF16X6;
+        assert_true(best(&c, &q, id));
+        test_check(q.workspace <= (size_t)256 << 20, "%zu bytes", q.workspace);
+        assert_true(q.a.panel >= 1 && q.a.panel <= m && q.b.panel >= 1 && q.b.panel <= n);
+        test_check((q.a.panel == m && q.b.panel == n) == (i < 2), "panels of %lld and %lld",
+                   (long long)q.a.panel, (long long)q.b.panel);
+    }
+}
+
 /* Other devices, windows, and views whose C has no dense side are other kernels' work. */
 static void refusals(void **state)
 {
@@ -165,8 +203,9 @@ static void ids_are_unique(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),  cmocka_unit_test(copies),         cmocka_unit_test(math_modes),
-        cmocka_unit_test(refusals), cmocka_unit_test(ids_are_unique),
+        cmocka_unit_test(choices),        cmocka_unit_test(copies), cmocka_unit_test(math_modes),
+        cmocka_unit_test(turned),         cmocka_unit_test(panels), cmocka_unit_test(refusals),
+        cmocka_unit_test(ids_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
