@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* level1.c - BLAS level 1 on tensors: checks and rules here, loops in the pointwise engine's vector family. On a GPU the same operators are
- * programs of that engine (f32 and f64). */
+ * programs of that engine; complex vectors are views of their parts there (level1_cuda.c). */
+#include "blas/level1.h"
 #include "pointwise/pointwise.h"
 #include "pointwise/vector.h"
 #include "runtime/gpu.h"
@@ -22,9 +23,6 @@ static strata_status check_vector(strata_handle *h, const char *who, const char 
     if (t->flags || (st_type_part(t->type) != STRATA_F32 && st_type_part(t->type) != STRATA_F64))
         return st_fail(&h->err, STRATA_ERROR_TYPE, "%s: %s is %s%s; f32, f64, c64 and c128 are supported",
                        who, name, strata_type_name((strata_type)t->type), t->flags ? " with flags" : "");
-    if (h->gpu && st_type_is_complex(t->type))
-        return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: %s is %s; on %s f32 and f64 are supported",
-                       who, name, strata_type_name((strata_type)t->type), h->device);
     return STRATA_OK;
 }
 
@@ -115,6 +113,8 @@ static strata_status axpby(strata_handle *h, const char *who, strata_scalar alph
     if (n == 0) return STRATA_OK;
     const bool none = a[0] == 0 && a[1] == 0;
     if (none && b[0] == 1 && b[1] == 0) return STRATA_OK;
+    if (h->gpu && none && b[0] == 0 && b[1] == 0) return strata_fill(h, *y, STRATA_ZERO);
+    if (h->gpu && st_type_is_complex(y->type)) return st_level1_axpby(h, who, a, none ? NULL : x, b, y);
     if (h->gpu) {
         strata_operand o[] = {
             {"y", *y}, number("b", y->type, b[0], &rb), {"x", *x}, number("a", y->type, a[0], &ra), {0}};
@@ -152,6 +152,7 @@ strata_status strata_scal(strata_handle *h, strata_scalar alpha, strata_tensor x
     if (s || (s = check_vector(h, who, "x", &x, true)) || (s = factor(h, who, "alpha", alpha, x.type, a)))
         return s;
     if (x.dim[0] == 0 || (a[0] == 1 && a[1] == 0)) return STRATA_OK;
+    if (h->gpu && st_type_is_complex(x.type)) return st_level1_axpby(h, who, a, NULL, a, &x);
     if (h->gpu) {
         strata_operand o[] = {{"x", x}, number("a", x.type, a[0], &room), {0}};
         return st_pw_run(h, who, "x = a * x", o, 0);
@@ -166,7 +167,7 @@ strata_status strata_swap(strata_handle *h, strata_tensor x, strata_tensor y)
     strata_status s = check_pair(h, who, &x, true, &y, true);
     if (s || x.dim[0] == 0) return s;
     if (h->gpu) {
-        strata_operand o[] = {{"x", x}, {"y", y}, {0}};
+        strata_operand o[] = {{"x", st_level1_parts(&x)}, {"y", st_level1_parts(&y)}, {0}};
         return st_pw_run(h, who, "a = x; b = y; x = b; y = a", o, 0);
     }
     st_vec_swap(h, x.type, x.dim[0], vec(&x), vec(&y));
@@ -191,6 +192,7 @@ static strata_status dot(strata_handle *h, const char *who, bool conjugate, cons
     if ((s = check_result(h, who, r, takes[which], types, 2)) || (s = apart(h, who, r, "x", x)) ||
         (s = apart(h, who, r, "y", y)))
         return s;
+    if (h->gpu && st_type_is_complex(x->type)) return st_level1_dot(h, who, conjugate, x, y, r);
     if (h->gpu) {
         strata_operand o[] = {{"x", *x}, {"y", *y}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, "r = sum(x * y)", o, 0);
@@ -212,7 +214,7 @@ strata_status strata_dotc(strata_handle *h, strata_tensor x, strata_tensor y, st
 
 /* nrm2 and asum: one real number from one vector */
 static strata_status reduce(strata_handle *h, const char *who, const strata_tensor *x, const strata_tensor *r,
-                            double (*f)(strata_handle *, int, int64_t, bool, st_vec), const char *program)
+                            double (*f)(strata_handle *, int, int64_t, bool, st_vec), bool squares)
 {
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
@@ -220,22 +222,18 @@ static strata_status reduce(strata_handle *h, const char *who, const strata_tens
     if ((s = check_result(h, who, r, st_type_part(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)) ||
         (s = apart(h, who, r, "x", x)))
         return s;
-    if (h->gpu) {
-        strata_operand o[] = {{"x", *x}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
-        return st_pw_run(h, who, program, o, 0);
-    }
+    if (h->gpu) return st_level1_sum(h, who, squares, x, r);
     st_store_f64(r->type, r->data, x->dim[0] ? f(h, x->type, x->dim[0], r->type == STRATA_F64, vec(x)) : 0);
     return STRATA_OK;
 }
 
 strata_status strata_nrm2(strata_handle *h, strata_tensor x, strata_tensor result)
 {
-    return reduce(h, "strata_nrm2", &x, &result, st_vec_nrm2,
-                  "m = absmax(x); q = x / m; r = select(m > 0 && m * 0 == 0, m * sqrt(sum(q * q)), m)");
+    return reduce(h, "strata_nrm2", &x, &result, st_vec_nrm2, true);
 }
 strata_status strata_asum(strata_handle *h, strata_tensor x, strata_tensor result)
 {
-    return reduce(h, "strata_asum", &x, &result, st_vec_asum, "r = sum(abs(x))");
+    return reduce(h, "strata_asum", &x, &result, st_vec_asum, false);
 }
 
 static strata_status position(strata_handle *h, const char *who, bool least, const strata_tensor *x,
@@ -245,6 +243,7 @@ static strata_status position(strata_handle *h, const char *who, bool least, con
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {STRATA_I64, STRATA_I32};
     if ((s = check_result(h, who, r, "i64 or i32", types, 2)) || (s = apart(h, who, r, "x", x))) return s;
+    if (h->gpu && x->dim[0] && st_type_is_complex(x->type)) return st_level1_position(h, who, least, x, r);
     if (h->gpu && x->dim[0]) {
         strata_operand o[] = {{"x", *x}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
         return st_pw_run(h, who, least ? "r = argmax(-abs(x))" : "r = argmax(abs(x))", o, 0);
@@ -272,9 +271,14 @@ strata_status strata_rot(strata_handle *h, strata_tensor x, strata_tensor y, str
     if (e || (e = real_factor(h, who, "c", c, vc)) || (e = factor(h, who, "s", s, x.type, vs)) ||
         x.dim[0] == 0)
         return e;
+    if (h->gpu && vs[1] != 0) return st_level1_rot(h, who, vc[0], vs, &x, &y);
     if (h->gpu) {
-        strata_operand o[] = {
-            {"x", x}, {"y", y}, number("c", x.type, vc[0], &rc), number("s", x.type, vs[0], &rs), {0}};
+        const int part = st_type_part(x.type);
+        strata_operand o[] = {{"x", st_level1_parts(&x)},
+                              {"y", st_level1_parts(&y)},
+                              number("c", part, vc[0], &rc),
+                              number("s", part, vs[0], &rs),
+                              {0}};
         return st_pw_run(h, who, "a = c * x + s * y; b = c * y - s * x; x = a; y = b", o, 0);
     }
     st_vec_rot(h, x.type, x.dim[0], vc[0], vs, vec(&x), vec(&y));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise_split.cu - few long lines: each is cut into parts by its length alone. Stage 2 p leaves the totals of pass p of every part in workspace,
  * stage 2 p + 1 (a warp a line) joins a line's in the order in which one block would, stage 2 PASSES stores
- * elements and 2 PASSES + 1 the lines' numbers. TALL > 0: lines stand side by side, as in pointwise_cols.cu; else THREADS
+ * elements and 2 PASSES + 1 the lines' numbers, which without elements come with the last totals. TALL > 0: lines stand side by side, as in pointwise_cols.cu; else THREADS
  * threads take neighbouring slots, as in pointwise_rows.cu. */
 #include "generated.cuh"
 
@@ -18,6 +18,24 @@ extern "C" __global__ void BOUNDS program_split(const args given, const int stag
     char *const totals = P.work(), *const partial = totals + (i64)PASSES * lines * TOTAL_BYTES;
     const length<A> len = P.len();
 
+#if !STORES
+    /* the last totals are the end */
+    if (stage == 2 * PASSES - 1) {
+        P.line(blockIdx.x);
+#    define PASS(p)                                                                                          \
+        {                                                                                                    \
+            const tot##p t = p < PASSES - 1                                                                  \
+                                 ? *(const tot##p *)(totals + ((i64)p * lines + blockIdx.x) * TOTAL_BYTES)   \
+                                 : parts_by_warp<tot##p>(partial + (i64)blockIdx.x * parts * TOTAL_BYTES,    \
+                                                         TOTAL_BYTES, (int)parts, threadIdx.x);              \
+            P.line##p(t, len);                                                                               \
+        }
+        EACH_PASS(PASS)
+#    undef PASS
+        if (threadIdx.x == 0) P.store_line();
+        return;
+    }
+#endif
 #define PASS(p)                                                                                      \
     static_assert(sizeof(tot##p) <= TOTAL_BYTES, "room for a total");                                \
     if (stage == 2 * p + 1) {                                                                        \

@@ -240,7 +240,7 @@ static strata_status run_split(strata_handle *h, const cuda_plan *pl, int64_t *w
         if (!s) s = launch(h, pl, words, c->lines, 32, 2 * q + 1);
     }
     if (!s && c->stores) s = launch(h, pl, words, all, (unsigned)c->threads, 2 * c->p.passes);
-    if (s || !c->line_stores) return s;
+    if (s || !c->line_stores || !c->stores) return s;
     int64_t alone[ST_PW_WORDS];
     memcpy(alone, words, (size_t)pl->nwords * sizeof *alone);
     /* one block a line: a part as long as the line */
