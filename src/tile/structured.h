@@ -16,7 +16,7 @@ typedef struct st_side {
 
 /* Steps of k in which any of the lines i0.. (w of them) is not zero: [lo, hi) within [0, K). */
 void st_side_range(const st_side *s, int64_t i0, int64_t w, int64_t K, int64_t *lo, int64_t *hi);
-/* One panel: lines i0.. (w of them, at most s->width) x steps k0.. (kc of them). Steps in which all lines are zero are left as they are. */
+/* One panel: lines i0.. (w of them, at most s->width; any number, in panels, of an operand without a half) x steps k0.. (kc of them). Steps in which all lines are zero are left as they are. */
 void st_side_pack(const st_side *s, int type, char *dst, const char *src, int64_t i0, int64_t w, int64_t k0,
                   int64_t kc);
 /* The diagonal's places in a panel: steps that begin at line + offset. Inverts its elements; false where one is not a normal number. */
