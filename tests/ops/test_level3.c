@@ -512,6 +512,35 @@ static void same_bits(void **state)
     strata_destroy(two);
 }
 
+/* Diagonals whose inverse is no normal number: divisions give what there is to give. A zero gives Inf, as it should. */
+static void diagonals(void **state)
+{
+    (void)state;
+    enum { N = 9, COLS = 3 };
+    static double a[N * N], b[N * COLS];
+    static float f[N * N], g[N * COLS];
+    const double tiny = 3e-310, huge = 1e308 * 1.5;
+    if (strcmp(test_device(), "cpu")) return;
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < COLS; j++) {
+            a[i * (N + 1)] = i % 2 ? tiny : huge;
+            b[i * COLS + j] = a[i * (N + 1)] * (j - 1);
+            f[i * (N + 1)] = i == 4 ? 0 : 1e-40f;
+            g[i * COLS + j] = i == 4 ? 1 : 1e-40f * (float)(j + 1);
+        }
+    const strata_tensor A = strata_triangular(strata_matrix(a, STRATA_F64, N, N, STRATA_ROW_MAJOR, 0),
+                                              STRATA_LOWER, STRATA_NON_UNIT);
+    const strata_tensor F = strata_triangular(strata_matrix(f, STRATA_F32, N, N, STRATA_ROW_MAJOR, 0),
+                                              STRATA_UPPER, STRATA_NON_UNIT);
+    test_problem("tiny and huge diagonals");
+    test_ok(h, strata_trsm(h, STRATA_ONE, A, strata_matrix(b, STRATA_F64, N, COLS, STRATA_ROW_MAJOR, 0)));
+    for (int i = 0; i < N * COLS; i++) test_close(b[i], i % COLS - 1, 0.0, "x[%d]", i);
+    test_ok(h, strata_trsm(h, STRATA_ONE, strata_transpose(F),
+                           strata_matrix(g, STRATA_F32, N, COLS, STRATA_ROW_MAJOR, 0)));
+    for (int i = 0; i < 4 * COLS; i++) test_close((double)g[i], i % COLS + 1, 0.0, "x[%d]", i);
+    for (int j = 0; j < COLS; j++) test_check(isinf(g[4 * COLS + j]), "1 / 0 is %g", (double)g[4 * COLS + j]);
+}
+
 static void errors(void **state)
 {
     (void)state;
@@ -566,7 +595,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),  cmocka_unit_test(updates),   cmocka_unit_test(triangles),
-        cmocka_unit_test(addresses), cmocka_unit_test(same_bits), cmocka_unit_test(errors),
+        cmocka_unit_test(addresses), cmocka_unit_test(same_bits), cmocka_unit_test(diagonals),
+        cmocka_unit_test(errors),
     };
     const int bad = test_lower_levels();
     return cmocka_run_group_tests(tests, setup, teardown) + bad;
