@@ -11,7 +11,8 @@
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 #define HEAD (UNIT == 4)
-#if defined(__clang__)
+#if defined(UNROLL)
+#elif defined(__clang__)
 #    define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #    define UNROLL _Pragma("GCC unroll 32")

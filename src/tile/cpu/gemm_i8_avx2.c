@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_i8_avx2.c - products of bytes widened to 16 bits by VPMADDWD, tiles of 6x16: gemm_bytes.h. */
 #include <immintrin.h>
-#include <stdint.h>
+#include "base/base.h"
 #define V __m256i
 #define VL 8
 #define MK __m256i
@@ -20,8 +20,8 @@
 #define KERNEL gemm_i8_6x16_avx2
 
 /* two rows of 16 columns become 16 pairs */
-static inline int64_t side_by_side(const int has_sign, const int W, int32_t *dst, int64_t k,
-                                   const uint8_t *src, int64_t ks)
+ST_INLINE int64_t side_by_side(const int has_sign, const int W, int32_t *dst, int64_t k, const uint8_t *src,
+                               int64_t ks)
 {
     int64_t p = 0;
     if (W != 16) return 0;

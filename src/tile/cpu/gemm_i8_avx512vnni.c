@@ -7,7 +7,6 @@
 #undef V
 #undef VL
 #undef MK
-#undef UNROLL
 #undef v_zero
 #undef v_load
 #undef v_store
@@ -50,24 +49,28 @@ static void head_b(void *panel, int64_t units, int32_t factor, int32_t constant)
 {
     int32_t *head = panel, *p = head + NV * VL;
     __m512i sum[NV];
+    UNROLL
     for (int j = 0; j < NV; j++) sum[j] = v_zero();
-    for (int64_t u = 0; u < units && factor; u++, p += NV * VL)
-        for (int j = 0; j < NV; j++) sum[j] = v_dot(sum[j], _mm512_set1_epi8(1), v_load(p + j * VL));
+    for (int64_t u = 0; u < units && factor; u++, p += NV * VL) UNROLL
+    for (int j = 0; j < NV; j++) sum[j] = v_dot(sum[j], _mm512_set1_epi8(1), v_load(p + j * VL));
+    UNROLL
     for (int j = 0; j < NV; j++)
         v_store(head + j * VL, v_add(_mm512_mullo_epi32(sum[j], v_each(factor)), v_each(constant)));
 }
 
 /* four rows of 16 columns become 16 places of four bytes */
-static inline int64_t side_by_side(const int flip, const int W, int32_t *dst, int64_t k, const uint8_t *src,
-                                   int64_t ks)
+ST_INLINE int64_t side_by_side(const int flip, const int W, int32_t *dst, int64_t k, const uint8_t *src,
+                               int64_t ks)
 {
     const __m128i turn = _mm_set1_epi8((char)flip);
     int64_t p = 0;
     if (W % 16) return 0;
     for (; p + 4 <= k; p += 4, dst += W) {
         const uint8_t *s = src + p * ks;
+        UNROLL
         for (int j = 0; j < W; j += 16) {
             __m128i r[4];
+            UNROLL
             for (int q = 0; q < 4; q++) {
                 r[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(s + q * ks + j)), turn);
                 if (j % 64 == 0) __builtin_prefetch(s + (16 + q) * ks + j);
@@ -84,20 +87,22 @@ static inline int64_t side_by_side(const int flip, const int W, int32_t *dst, in
     return p;
 }
 /* lines contiguous along k: their bytes lie as they shall, places are turned as floats are */
-static inline int64_t along_k(const int flip, const int W, int32_t *dst, int64_t w, int64_t k,
-                              const uint8_t *src, int64_t ls)
+ST_INLINE int64_t along_k(const int flip, const int W, int32_t *dst, int64_t w, int64_t k, const uint8_t *src,
+                          int64_t ls)
 {
     const __m512i turn = _mm512_set1_epi8((char)flip);
     int64_t p = 0;
     if (W % 16) { /* narrow: eight lines by eight places, the tail of a store overwritten by the next */
         for (; p + 64 <= k; p += 32, dst += 8 * W) {
             __m256 r[8];
+            UNROLL
             for (int i = 0; i < 8; i++)
                 r[i] = i < w ? _mm256_castsi256_ps(_mm256_xor_si256(
                                    _mm256_loadu_si256((const __m256i *)(const void *)(src + i * ls + p)),
                                    _mm512_castsi512_si256(turn)))
                              : _mm256_setzero_ps();
             transpose_ps8(r);
+            UNROLL
             for (int q = 0; q < 8; q++) _mm256_storeu_ps((float *)(void *)(dst + q * W), r[q]);
         }
         return p;
@@ -105,11 +110,13 @@ static inline int64_t along_k(const int flip, const int W, int32_t *dst, int64_t
     for (; p + 64 <= k; p += 64, dst += 16 * W)
         for (int j = 0; j < W; j += 16) {
             __m512 r[16];
+            UNROLL
             for (int i = 0; i < 16; i++)
                 r[i] = j + i < w ? _mm512_castsi512_ps(
                                        _mm512_xor_si512(_mm512_loadu_si512(src + (j + i) * ls + p), turn))
                                  : _mm512_setzero_ps();
             transpose_ps16(r);
+            UNROLL
             for (int q = 0; q < 16; q++) _mm512_storeu_ps((float *)(void *)(dst + q * W + j), r[q]);
         }
     return p;
