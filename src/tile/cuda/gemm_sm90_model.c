@@ -160,7 +160,7 @@ static double copy_us(const st_sm90 *q, const st_sm90_side *s, const st_gpu *gpu
     if (!s->pack) return 0;
     const double through = q->row->kind == ST_SM90_X6 ? (double)(s->rows * q->K) * 10 : (double)s->bytes * 2,
                  rate = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 3e6;
-    return (second ? 0.3 : 1.5) + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
+    return (second ? 0.3 : 3.5) + through / rate * (s->mn || s->ks == 1 || q->K <= 1 ? 1.2 : 1.6);
 }
 
 static double predict(st_sm90 *q, const st_gpu *gpu)
@@ -338,7 +338,10 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
     const int full = text ? st_cuda_epilogue_full(&q->g.own, q->g.swapped != q->turned) : 0;
     const int sums = row->bm / (row->pp ? 1 : row->consumers) * row->bn / 128 *
                      (row->kind == ST_SM90_PROMOTE || x6 ? 2 : 1);
-    if (sums > (full == 0 ? 192 : full == 2 ? 64 : row->tma_store || (row->pp && row->cm == 1) ? 128 : 64)) {
+    if (sums > (full == 0                                                         ? 192
+                : full == 2                                                       ? 64
+                : (row->tma_store && row->bm == 128) || (row->pp && row->cm == 1) ? 128
+                                                                                  : 64)) {
         snprintf(why, n,
                  "has no registers beside its sums for an epilogue whose operands have an element for each "
                  "of C's%s",
