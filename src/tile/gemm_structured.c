@@ -467,6 +467,7 @@ bool st_structured_direct(strata_handle *h, const st_contract *c, const double a
     char why[160];
     if (!row || !setup(h, &pr, row, &p, why, sizeof why)) return false;
     if (p.M == 0 || p.N == 0) return true;
+    if (p.each > h->workspace_limit) return false;
     const st_enter e = st_handle_enter(h);
     if (ST_UNLIKELY(e == ST_IN_USE)) return false;
     char *ws = st_workspace(h, p.each);

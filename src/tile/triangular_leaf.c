@@ -107,6 +107,32 @@ static void item_task(void *arg, int64_t g, int worker)
     st_triangle_column_range(&one, j->alpha, 0, t->cols);
 }
 
+/* Do `bytes` at `ws` meet the box that `rows` x `cols` elements and the items span? */
+static bool meets(const st_triangle *t, int which, int64_t cols, const char *ws, size_t bytes)
+{
+    const int64_t es = (int64_t)strata_type_bits((strata_type)t->type) / 8;
+    const int64_t step[2] = {(which == 'a' ? t->ars : t->brs) * (t->n - 1),
+                             (which == 'a' ? t->acs : t->bcs) * (cols - 1)};
+    const char *base = which == 'a' ? t->a : t->b;
+    int64_t lo = 0, hi = 0;
+    for (int i = 0; i < 2; i++) *(step[i] < 0 ? &lo : &hi) += step[i];
+    for (int d = 0; d < (int)t->batch.count; d++) {
+        const int64_t s = st_axis_stride(&t->batch.ax[d], which) * (t->batch.ax[d].len - 1);
+        *(s < 0 ? &lo : &hi) += s;
+    }
+    return ws < base + (hi + 1) * es && base + lo * es < ws + bytes;
+}
+
+/* Workspace, or NULL where a limit or the caller's own has no room for it (or the caller's lies in an operand): columns need none. */
+static char *room_for(strata_handle *h, const st_triangle *t, size_t bytes)
+{
+    if (bytes > h->workspace_limit) return NULL;
+    if (h->workspace_is_callers && (bytes > h->workspace_size || meets(t, 'a', t->n, h->workspace, bytes) ||
+                                    meets(t, 'b', t->cols, h->workspace, bytes)))
+        return NULL;
+    return st_workspace(h, bytes);
+}
+
 static strata_status run(strata_handle *h, leaf_job *j)
 {
     const st_triangle *t = j->t;
@@ -122,8 +148,8 @@ static strata_status run(strata_handle *h, leaf_job *j)
         st_contract_peak(h->cpu, st_type_part((int)t->type)) / (st_type_is_complex((int)t->type) ? 4 : 1);
     const double us = (double)items * (double)t->cols * (double)t->n * ((double)t->n / (0.6 * peak) + 1e-4);
     const size_t workers = tasks > 1 && us > 6 ? (size_t)st_threads(h) : 1;
-    char *ws = st_workspace(h, (one_a ? j->abytes : 0) + workers * j->each);
-    if (!ws) { /* a limit that has no room for panels */
+    char *ws = room_for(h, t, (one_a ? j->abytes : 0) + workers * j->each);
+    if (!ws) {
         st_triangle_columns(h, t, j->alpha);
         return STRATA_OK;
     }

@@ -541,6 +541,34 @@ static void diagonals(void **state)
     for (int j = 0; j < COLS; j++) test_check(isinf(g[4 * COLS + j]), "1 / 0 is %g", (double)g[4 * COLS + j]);
 }
 
+/* No workspace, and one of the caller's that lies in an operand. */
+static void workspaces(void **state)
+{
+    (void)state;
+    enum { N = 40, COLS = 30 };
+    static double a[N * N], b[N * COLS], was[N * COLS];
+    if (strcmp(test_device(), "cpu")) return;
+    test_rng r = test_rng_make(306);
+    strata_handle *w;
+    test_ok(NULL, strata_create(&w, "cpu"));
+    const strata_tensor A = strata_triangular(strata_matrix(a, STRATA_F64, N, N, STRATA_COL_MAJOR, 0),
+                                              STRATA_UPPER, STRATA_NON_UNIT),
+                        B = strata_matrix(b, STRATA_F64, N, COLS, STRATA_COL_MAJOR, 0),
+                        old = strata_matrix(was, STRATA_F64, N, COLS, STRATA_COL_MAJOR, 0);
+    for (int i = 0; i < N * N; i++) a[i] = i % (N + 1) ? test_real(&r, -1, 1) / N : 2;
+    for (int how = 0; how < 3; how++) {
+        fill(&r, &old, 1, -1, 1);
+        copy_held(&B, &old, 1);
+        if (how == 0) test_ok(w, strata_set_workspace_limit(w, 0));
+        if (how == 1) test_ok(w, strata_set_workspace_limit(w, SIZE_MAX));
+        if (how == 2) test_ok(w, strata_set_workspace(w, a, sizeof a));
+        test_problem("workspace %d", how);
+        test_ok(w, strata_trsm(w, STRATA_ONE, A, B));
+        residual(&A, &B, &old, (num){1, 0}, 1, 1);
+    }
+    strata_destroy(w);
+}
+
 static void errors(void **state)
 {
     (void)state;
@@ -594,9 +622,9 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),  cmocka_unit_test(updates),   cmocka_unit_test(triangles),
-        cmocka_unit_test(addresses), cmocka_unit_test(same_bits), cmocka_unit_test(diagonals),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(products),   cmocka_unit_test(updates),   cmocka_unit_test(triangles),
+        cmocka_unit_test(addresses),  cmocka_unit_test(same_bits), cmocka_unit_test(diagonals),
+        cmocka_unit_test(workspaces), cmocka_unit_test(errors),
     };
     const int bad = test_lower_levels();
     return cmocka_run_group_tests(tests, setup, teardown) + bad;
