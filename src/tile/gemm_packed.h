@@ -49,7 +49,7 @@ typedef struct st_packed_job {
     st_factors f;
     char *workspace;
     bool apart;
-    bool aside; /* of this run */
+    bool aside;                    /* of this run */
     const char *ready_a, *ready_b; /* NULL, or the operand as strata_prepare packed it */
 } st_packed_job;
 
@@ -77,6 +77,6 @@ strata_status st_packed_prepared(strata_handle *h, const st_packed_plan *p, cons
 /* A prepared operand is every item's blocks of k one after the other, each block all panels. Length of a block of k; where item `item`'s panel of
  * line `line` in the block that begins at k0 (of kc steps) lies. */
 int64_t st_packed_k_block(const st_packed_plan *p);
-const char *st_packed_ready_at(const st_packed_plan *p, int which, const char *ready, int64_t item, int64_t line,
-                               int64_t k0, int64_t kc);
+const char *st_packed_ready_at(const st_packed_plan *p, int which, const char *ready, int64_t item,
+                               int64_t line, int64_t k0, int64_t kc);
 #endif

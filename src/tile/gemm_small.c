@@ -185,7 +185,8 @@ strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, s
     char *c = p->c, *c1 = c + ((m - 1) * crs + (n - 1) * ccs + 1) * es;
     if (c < a + ((m - 1) * ars + (k - 1) * acs + 1) * es && a < c1) goto other;
     if (c < b + ((k - 1) * brs + (n - 1) * bcs + 1) * es && b < c1) goto other;
-    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0 || h->batch_invariant) goto other;
+    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0 || h->batch_invariant)
+        goto other;
 
     const st_small_kernel *kr = direct[f64][h->cpu->level];
     const st_small_width *w = width_for(kr, n);

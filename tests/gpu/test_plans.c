@@ -12,7 +12,7 @@ enum { MOST = 300, TRIED = 14 };
 static void *operand(test_rng *r, strata_type t, int64_t n)
 {
     const size_t es = strata_type_bits(t) / 8;
-    unsigned char *host = malloc((size_t)n * es + 16);
+    unsigned char *host = calloc((size_t)n + 4, es);
     void *d;
     for (int64_t i = 0; i < n; i++) {
         const float f = (float)test_real(r, -1, 1);
@@ -33,7 +33,7 @@ static void *operand(test_rng *r, strata_type t, int64_t n)
 
 static void *bits(void *from, size_t n)
 {
-    void *to = malloc(n + 1);
+    void *to = calloc(1, n + 1);
     test_ok(h, strata_copy(h, strata_vector(from, STRATA_U8, (int64_t)n, 1),
                            strata_vector(to, STRATA_U8, (int64_t)n, 1)));
     test_ok(h, strata_synchronize(h));
