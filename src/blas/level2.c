@@ -97,44 +97,57 @@ static bool reach(const strata_tensor *t, int64_t es, const char **lo, const cha
     return *lo && true;
 }
 
-/* Most calls: whole matrices that are plainly fine, seen with few comparisons. Whatever is not goes the long way, which finds the words. */
-static bool plain(const strata_handle *h, const strata_scalar *alpha, const strata_tensor *A,
-                  const strata_tensor *x, const strata_scalar *beta, const strata_tensor *y)
+/* Most calls: strided matrices that are plainly fine, seen with few comparisons. Whatever is not goes the long way, which finds the words. A, x and y by their
+ * addresses; `out` is what is written: 0 A, 1 x, 2 y (y may be NULL); flags: what A may be beyond its strides. */
+static bool plain(const strata_handle *h, const strata_tensor *A, uint32_t flags, const strata_tensor *x,
+                  const strata_tensor *y, int out)
 {
-    const char *al, *ah, *xl, *xh, *yl, *yh;
-    if (!h || h->magic != ST_HANDLE_MAGIC || h->gpu || alpha->ptr || beta->ptr ||
-        (A->flags | A->error | x->flags | x->error | y->flags | y->error) ||
-        (A->reserved | x->reserved | y->reserved) || ((A->rank ^ 2) | (x->rank ^ 1) | (y->rank ^ 1)) ||
-        ((A->type ^ x->type) | (A->type ^ y->type)) || ((A->dim[1] ^ x->dim[0]) | (A->dim[0] ^ y->dim[0])) ||
-        y->stride[0] == 0)
+    const char *lo[3], *hi[3];
+    const strata_tensor *t[3] = {A, x, y};
+    if (!h || h->magic != ST_HANDLE_MAGIC || h->gpu || (A->flags & ~flags) || A->rank != 2) return false;
+    if (A->type != STRATA_F32 && A->type != STRATA_F64 && !st_type_is_complex(A->type)) return false;
+    const uint32_t half = A->flags & ST_HALVES, mirror = A->flags & ST_MIRRORS;
+    if (half == ST_HALVES || mirror == ST_MIRRORS || (mirror && !half) ||
+        (A->flags & STRATA_TENSOR_UNIT && (!half || mirror)) || (half && A->dim[0] != A->dim[1]))
         return false;
-    const bool complex = st_type_is_complex(A->type);
-    if (A->type != STRATA_F32 && A->type != STRATA_F64 && !complex) return false;
-    if (!complex && (alpha->im != 0 || beta->im != 0)) return false;
     const int64_t es = A->type == STRATA_F32 ? 4 : A->type == STRATA_C128 ? 16 : 8;
-    return reach(A, es, &al, &ah) && reach(x, es, &xl, &xh) && reach(y, es, &yl, &yh) &&
-           (yh <= al || ah <= yl) && (yh <= xl || xh <= yl);
+    for (int i = 0; i < 3; i++) {
+        if (!t[i]) continue;
+        if (t[i]->error || t[i]->reserved || t[i]->type != A->type || !reach(t[i], es, &lo[i], &hi[i]))
+            return false;
+        if (i && (t[i]->flags || t[i]->rank != 1)) return false;
+    }
+    if (out == 0) { /* rows or columns that step over each other */
+        const int64_t r = A->stride[0], c = A->stride[1];
+        if (!((r == 1 && c >= A->dim[0]) || (c == 1 && r >= A->dim[1]))) return false;
+    } else if (t[out]->stride[0] == 0) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++)
+        if (t[i] && i != out && !(hi[out] <= lo[i] || hi[i] <= lo[out])) return false;
+    return true;
+}
+
+/* A factor that is plainly a number, rounded to the type. */
+ST_INLINE bool plain_factor(const strata_scalar *s, int type, bool real, double v[2])
+{
+    if (s->ptr || (s->im != 0 && (real || !st_type_is_complex(type)))) return false;
+    const bool f32 = st_type_part(type) == STRATA_F32;
+    v[0] = f32 ? (double)(float)s->re : s->re;
+    v[1] = f32 ? (double)(float)s->im : s->im;
+    return true;
 }
 
 strata_status strata_gemv(strata_handle *h, strata_scalar alpha, strata_tensor A, strata_tensor x,
                           strata_scalar beta, strata_tensor y)
 {
-    if (ST_LIKELY(plain(h, &alpha, &A, &x, &beta, &y))) {
-        const bool f32 = st_type_part(A.type) == STRATA_F32;
-        const double va[2] = {f32 ? (double)(float)alpha.re : alpha.re,
-                              f32 ? (double)(float)alpha.im : alpha.im},
-                     vb[2] = {f32 ? (double)(float)beta.re : beta.re, f32 ? (double)(float)beta.im : beta.im};
+    double va[2], vb[2];
+    if (ST_LIKELY(plain(h, &A, ST_HALVES | ST_MIRRORS | STRATA_TENSOR_UNIT | STRATA_TENSOR_CONJ, &x, &y, 2) &&
+                  A.dim[1] == x.dim[0] && A.dim[0] == y.dim[0] && plain_factor(&alpha, A.type, false, va) &&
+                  plain_factor(&beta, A.type, false, vb))) {
         if (va[0] == 0 && va[1] == 0 && vb[0] == 1 && vb[1] == 0) return STRATA_OK;
-        st_matvec v = {.op = ST_MATVEC_PRODUCT,
-                       .type = A.type,
-                       .m = A.dim[0],
-                       .n = A.dim[1],
-                       .row = A.stride[0],
-                       .col = A.stride[1],
-                       .kl = A.dim[0],
-                       .ku = A.dim[1],
-                       .x = x.stride[0],
-                       .y = y.stride[0]};
+        st_matvec v = describe(ST_MATVEC_PRODUCT, &A);
+        v.x = x.stride[0], v.y = y.stride[0];
         return st_matvec_run(h, "strata_gemv", &v, va, vb, (void *[]){A.data, x.data, y.data});
     }
     static const char who[] = "strata_gemv";
@@ -200,6 +213,13 @@ static strata_status update(strata_handle *h, const char *who, int mirror, strat
     const uint32_t mine = mirror == 0   ? 0
                           : mirror == 1 ? ST_HALVES | STRATA_TENSOR_PACKED | STRATA_TENSOR_SYMMETRIC
                                         : ST_HALVES | STRATA_TENSOR_PACKED | ST_MIRRORS;
+    if (ST_LIKELY(!s && !mirror && plain(h, A, 0, x, y, 0) && A->dim[0] == x->dim[0] &&
+                  A->dim[1] == y->dim[0] && plain_factor(&alpha, A->type, false, a))) {
+        if (a[0] == 0 && a[1] == 0) return STRATA_OK;
+        st_matvec v = describe(ST_MATVEC_UPDATE, A);
+        v.x = x->stride[0], v.y = y->stride[0];
+        return st_matvec_run(h, who, &v, a, zero, (void *[]){A->data, x->data, y->data});
+    }
     if (s || (s = check_matrix(h, who, A, mine, true))) return s;
     if (mirror && !(A->flags & ST_HALVES))
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,

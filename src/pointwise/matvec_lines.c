@@ -52,53 +52,68 @@ enum { CORNER = 8 };
 CORNERS(corner_f32, float)
 CORNERS(corner_f64, double)
 
-/* Rows [lo, hi) of lines [j, j + lines). */
-static void group(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines, int64_t i0,
-                  int64_t lo, int64_t hi)
+/* The kernel over lines at a[], rows [lo, hi). */
+ST_INLINE void run_kernel(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines,
+                          int64_t i0, int64_t lo, int64_t hi, void *const a[])
 {
-    void *a[ST_MATVEC_LINES];
-    const int64_t m = hi - lo, es = l->es;
-    _Alignas(64) char room[ST_MATVEC_LINES * 64 * ST_MV_BYTES];
-    if (m <= 0) return;
-    if (m <= CORNER && lines == 1 && (l->packed || l->row == 1) &&
-        (l->type == STRATA_F32 || l->type == STRATA_F64)) {
-        const int64_t line = (j - j0) * es, row = (lo - i0) * es;
-        const char *t = w->t ? (const char *)w->t + line : NULL, *u = w->u ? (const char *)w->u + line : NULL,
-                   *x = w->x ? (const char *)w->x + row : NULL;
-        char *y = w->y ? (char *)w->y + row : NULL, *s = w->s ? (char *)w->s + line : NULL;
-        if (l->type == STRATA_F32)
-            corner_f32_real(w->op, m, (float *)(void *)st_lines_at(l, lo, j), (const void *)t,
-                            (const void *)u, (void *)y, (const void *)x, (void *)s);
-        else
-            corner_f64_real(w->op, m, (double *)(void *)st_lines_at(l, lo, j), (const void *)t,
-                            (const void *)u, (void *)y, (const void *)x, (void *)s);
-        return;
-    }
-    if (l->row != 1 && !l->packed && m > 64) { /* in pieces that the room holds */
-        for (int64_t at = lo; at < hi; at += 64) group(l, w, j0, j, lines, i0, at, st_min64(hi, at + 64));
-        return;
-    }
-    const bool dense = l->packed || l->row == 1;
-    for (int k = 0; k < lines; k++) {
-        a[k] = st_lines_at(l, lo, j + k);
-        if (!dense) {
-            gather(room + k * 64 * ST_MV_BYTES, a[k], l->row, m, es);
-            a[k] = room + k * 64 * ST_MV_BYTES;
-        }
-    }
-    const void *const *ca = (const void *const *)(void *)a;
-    const int64_t line = (j - j0) * es, row = (lo - i0) * es;
+    const int64_t m = hi - lo, line = (j - j0) * l->es, row = (lo - i0) * l->es;
+    const void *const *ca = (const void *const *)(const void *)a;
     const char *t = w->t ? (const char *)w->t + line : NULL, *u = w->u ? (const char *)w->u + line : NULL,
                *x = w->x ? (const char *)w->x + row : NULL;
     char *y = w->y ? (char *)w->y + row : NULL, *s = w->s ? (char *)w->s + line : NULL;
+    if (m <= CORNER && lines == 1 && l->type == STRATA_F32) {
+        corner_f32_real(w->op, m, a[0], (const void *)t, (const void *)u, (void *)y, (const void *)x,
+                        (void *)s);
+        return;
+    }
+    if (m <= CORNER && lines == 1 && l->type == STRATA_F64) {
+        corner_f64_real(w->op, m, a[0], (const void *)t, (const void *)u, (void *)y, (const void *)x,
+                        (void *)s);
+        return;
+    }
     switch (w->op) {
     case ST_LINES_ADD: l->k->add(m, lines, ca, t, w->conj_add, y); break;
     case ST_LINES_DOT: l->k->dot(m, lines, ca, x, w->conj_dot, s); break;
     case ST_LINES_BOTH: l->k->both(m, lines, ca, t, w->conj_add, y, x, w->conj_dot, s); break;
     case ST_LINES_UPDATE: l->k->update(m, lines, a, x, t, y, u); break;
     }
-    if (!dense && w->op == ST_LINES_UPDATE)
-        for (int k = 0; k < lines; k++) scatter(st_lines_at(l, lo, j + k), l->row, a[k], m, es);
+}
+
+/* Lines that are not dense, in pieces that the room holds. */
+enum { PIECE = 64 };
+static ST_NOINLINE void gathered(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines,
+                                 int64_t i0, int64_t lo, int64_t hi)
+{
+    _Alignas(64) char room[ST_MATVEC_LINES * PIECE * ST_MV_BYTES];
+    void *a[ST_MATVEC_LINES];
+    for (int64_t at = lo; at < hi; at += PIECE) {
+        const int64_t end = st_min64(hi, at + PIECE);
+        for (int k = 0; k < lines; k++) {
+            a[k] = room + k * PIECE * ST_MV_BYTES;
+            gather(a[k], st_lines_at(l, at, j + k), l->row, end - at, l->es);
+        }
+        run_kernel(l, w, j0, j, lines, i0, at, end, a);
+        for (int k = 0; k < lines && w->op == ST_LINES_UPDATE; k++)
+            scatter(st_lines_at(l, at, j + k), l->row, a[k], end - at, l->es);
+    }
+}
+
+/* Rows [lo, hi) of lines [j, j + lines). */
+ST_INLINE void group(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j, int lines, int64_t i0,
+                     int64_t lo, int64_t hi)
+{
+    void *a[ST_MATVEC_LINES];
+    if (lo >= hi) return;
+    if (!l->packed && l->row != 1) {
+        gathered(l, w, j0, j, lines, i0, lo, hi);
+        return;
+    }
+    char *p = st_lines_at(l, lo, j);
+    for (int k = 0; k < lines; k++) {
+        a[k] = p;
+        p = l->packed ? st_lines_at(l, lo, j + k + 1) : p + l->col * l->es;
+    }
+    run_kernel(l, w, j0, j, lines, i0, lo, hi, a);
 }
 
 void st_lines_block(const st_lines *l, const st_lines_work *w, int64_t j0, int64_t j1, int64_t i0, int64_t i1)
@@ -108,8 +123,15 @@ void st_lines_block(const st_lines *l, const st_lines_work *w, int64_t j0, int64
         /* what they have in common */
         const int64_t lo = st_max64(i0, st_lines_first(l, j + lines - 1)),
                       hi = st_min64(i1, st_lines_end(l, j));
-        const bool common = hi - lo >= 4 && lines > 1;
-        if (common) group(l, w, j0, j, lines, i0, lo, hi);
+        /* a narrow band is faster line by line */
+        const bool band = l->kl < l->m && l->ku < l->n && l->kl > 0 && l->ku > 0;
+        const bool common = hi - lo >= (band ? 24 : 4) && lines > 1;
+        if (common) {
+            group(l, w, j0, j, lines, i0, lo, hi);
+            if (st_lines_first(l, j) >= lo && st_lines_end(l, j + lines - 1) <= hi)
+                continue; /* nothing sticks out */
+            if (lo == i0 && hi == i1) continue;
+        }
         for (int k = 0; k < lines; k++) {
             const int64_t first = st_max64(i0, st_lines_first(l, j + k)),
                           end = st_min64(i1, st_lines_end(l, j + k));

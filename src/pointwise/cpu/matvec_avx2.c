@@ -13,6 +13,16 @@
 extern const st_matvec_kernels st_matvec_f32_avx2_kernels, st_matvec_f64_avx2_kernels,
     st_matvec_c64_avx2_kernels, st_matvec_c128_avx2_kernels;
 
+ST_INLINE void vf_fold(vf a, float out[2])
+{
+    const __m128 q = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    _mm_storel_pi((void *)out, _mm_add_ps(q, _mm_movehl_ps(q, q)));
+}
+ST_INLINE void vd_fold(vd a, double out[2])
+{
+    _mm_storeu_pd(out, _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1)));
+}
+
 #define T float
 #define V(op) vf##op
 #define LANES VF_LANES

@@ -5,7 +5,7 @@
  *
  * Complex numbers stay interleaved. Products with a number t are two real sums, P of a * re t and Q of a * im t, joined once a group:
  * a t = P + i Q, conj(a) t = conj(P) + i conj(Q). Sums of products are S of a * x and R of a * SWAP(x), joined once a line. So conjugation costs nothing.
- * A line's sum has the same order whatever group it is in: even vectors and odd vectors, then lanes in ascending order. */
+ * A line's sum has the same order whatever group it is in: even vectors and odd vectors, then lanes, folded in halves (V(_fold): to two). */
 
 #define PARTS (PAIR + 1)
 
@@ -100,25 +100,17 @@ static void NAME(add)(int64_t m, int lines, const void *const av[], const void *
 /* From the sums of a line, S and R or the even and the odd vectors', to one element. */
 ST_INLINE void NAME(join)(V() s, V() r, bool conj, T *out)
 {
-    T a[LANES];
+    T a[2];
 #if PAIR
-    T b[LANES], even = 0, odd = 0, cross_even = 0, cross_odd = 0;
-    V(_store)(a, s);
-    V(_store)(b, r);
-    for (int i = 0; i < LANES; i += 2) {
-        even += a[i];
-        odd += a[i + 1];
-        cross_even += b[i];
-        cross_odd += b[i + 1];
-    }
-    out[0] += conj ? even + odd : even - odd;
-    out[1] += conj ? cross_even - cross_odd : cross_even + cross_odd;
+    T b[2];
+    V(_fold)(s, a);
+    V(_fold)(r, b);
+    out[0] += conj ? a[0] + a[1] : a[0] - a[1];
+    out[1] += conj ? b[0] - b[1] : b[0] + b[1];
 #else
     (void)conj;
-    V(_store)(a, V(_add)(s, r));
-    for (int half = LANES / 2; half >= 1; half /= 2)
-        for (int i = 0; i < half; i++) a[i] += a[i + half];
-    out[0] += a[0];
+    V(_fold)(V(_add)(s, r), a);
+    out[0] += a[0] + a[1];
 #endif
 }
 

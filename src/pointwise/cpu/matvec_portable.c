@@ -15,6 +15,8 @@ extern const st_matvec_kernels st_matvec_f32_portable_kernels, st_matvec_f64_por
 
 ST_INLINE vf vf_swap(vf a) { return (vf){a[1], a[0], a[3], a[2]}; }
 ST_INLINE vd vd_swap(vd a) { return (vd){a[1], a[0]}; }
+ST_INLINE void vf_fold(vf a, float out[2]) { out[0] = a[0] + a[2], out[1] = a[1] + a[3]; }
+ST_INLINE void vd_fold(vd a, double out[2]) { out[0] = a[0], out[1] = a[1]; }
 
 #define T float
 #define V(op) vf##op
