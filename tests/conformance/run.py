@@ -141,7 +141,7 @@ def lapack(s, lib, out, env, sample):
         jobs += [(f"xeigtst{p}", f"{p}{t}.in") for t in ("ec", "ed", "gg", "gd", "sb", "sg", "bal", "bak", "gbal", "gbak", "bb")]
     jobs += [("xlintstds", "dstest.in"), ("xlintstzc", "zctest.in")]
     if sample:
-        jobs = [("xlintstd", "dtest.in"), ("xlintstc", "ctest.in"), ("xeigtstz", "nep.in"), ("xeigtsts", "svd.in"), ("xlintstrfd", "dtest_rfp.in")]
+        jobs = [("xlintstd", "dtest.in"), ("xlintstrfd", "dtest_rfp.in"), ("xeigtstz", "nep.in"), ("xeigtsts", "sep.in"), ("xeigtstc", "glm.in")]
     for program, source in jobs:
         if not (d / program).exists() or not (d / source).exists():
             if not (d / "xlintstd").exists():
