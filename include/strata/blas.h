@@ -106,6 +106,16 @@ STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha,
                                           const strata_gemm_options *o, const strata_choice *choice,
                                           strata_plan **plan);
 
+/* Products of different sizes, types and layouts in one call, as if one after another (C of one may be A of a later one). All are checked before the first one
+ * runs, so that an error leaves every C as it is; its message says which group. Products of one size are better a batch (rank 3, or strata_pointers). */
+typedef struct strata_gemm_group {
+    strata_scalar alpha, beta;
+    strata_tensor A, B, C;
+    uint64_t reserved[2]; /* zero */
+} strata_gemm_group;
+STRATA_API strata_status strata_gemm_grouped(strata_handle *h, const strata_gemm_group *groups, int64_t count,
+                                             const strata_gemm_options *o);
+
 /* ---- level 1: vectors -------------------------------------------------------------------------------------------------------
  * x and y are rank-1 tensors of one type (f32 f64 c64 c128), any stride (strata_vector makes BLAS's negative increments), of the same
  * length. A result goes to a rank-0 tensor (strata_point). Outputs may not overlap inputs but as the identical view. n = 0 is legal.

@@ -216,10 +216,55 @@ static void scalars_of_a_run(void **state)
     strata_destroy(own);
 }
 
+/* Groups give the bits of one call after another; a fault in any leaves all as they are. */
+static void groups(void **state)
+{
+    (void)state;
+    enum { GROUPS = 9 };
+    test_rng r = test_rng_make(77);
+    test_array a[GROUPS], b[GROUPS], c[GROUPS], want[GROUPS];
+    strata_gemm_group g[GROUPS];
+    memset(g, 0, sizeof g);
+    for (int i = 0; i < GROUPS; i++) {
+        const strata_type type = i % 3 == 2 ? STRATA_F64 : STRATA_F32;
+        const int64_t m = test_int(&r, 1, 60), n = test_int(&r, 1, 60), k = test_int(&r, 0, 60);
+        a[i] = test_array_make(&r, type, 2, (int64_t[]){m, k}, TEST_ANY);
+        b[i] = test_array_make(&r, type, 2, (int64_t[]){k, n}, TEST_ANY);
+        c[i] = test_array_make(&r, type, 2, (int64_t[]){m, n}, TEST_PACKED);
+        want[i] = test_array_make(&r, type, 2, (int64_t[]){m, n}, TEST_PACKED);
+        test_array_random(&r, &a[i], -1, 1), test_array_random(&r, &b[i], -1, 1);
+        g[i] = (strata_gemm_group){
+            .alpha = strata_real(i - 3), .beta = STRATA_ZERO, .A = a[i].t, .B = b[i].t, .C = c[i].t};
+        test_ok(h, strata_gemm(h, g[i].alpha, g[i].A, g[i].B, g[i].beta, want[i].t, NULL));
+    }
+    const size_t first = (size_t)strata_count(c[0].t) * 4;
+    float was[3600];
+    memcpy(was, c[0].t.data, first);
+    g[GROUPS - 1].B = strata_transpose(g[GROUPS - 1].A);
+    g[GROUPS - 1].B.dim[0]++;
+    test_error(h, strata_gemm_grouped(h, g, GROUPS, NULL), STRATA_ERROR_SHAPE, "strata_gemm_grouped",
+               "in group 8 of 9");
+    test_check(!memcmp(was, c[0].t.data, first), "a group was written before all were checked");
+    g[GROUPS - 1].B = b[GROUPS - 1].t;
+    test_error(h, strata_gemm_grouped(h, g, -1, NULL), STRATA_ERROR_ARGUMENT, "count is -1");
+    test_error(h, strata_gemm_grouped(h, NULL, 2, NULL), STRATA_ERROR_ARGUMENT, "groups");
+    test_error(h, strata_gemm_grouped(h, g, GROUPS, &(strata_gemm_options){.epilogue = "acc"}),
+               STRATA_ERROR_UNSUPPORTED, "one product");
+    test_ok(h, strata_gemm_grouped(h, NULL, 0, NULL));
+    test_ok(h, strata_gemm_grouped(h, g, GROUPS, NULL));
+    for (int i = 0; i < GROUPS; i++) {
+        test_check(!memcmp(c[i].t.data, want[i].t.data,
+                           (size_t)strata_count(c[i].t) * strata_type_bits(c[i].t.type) / 8),
+                   "group %d has other bits", i);
+        test_array_free(&a[i]), test_array_free(&b[i]), test_array_free(&c[i]), test_array_free(&want[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(same_words),
-                                       cmocka_unit_test(empty), cmocka_unit_test(scalars_of_a_run)};
+                                       cmocka_unit_test(empty), cmocka_unit_test(scalars_of_a_run),
+                                       cmocka_unit_test(groups)};
     int bad = cmocka_run_group_tests(tests, setup, teardown);
     return bad + test_lower_levels();
 }
