@@ -182,7 +182,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     const double issue = row->bm * row->bn / 32.0 * 100 / percent, feed = bytes / (odd ? 51 : 64);
     const double block = issue > feed ? issue : feed;
     /* what a tile costs beside its k: filling the ring once a block, storing the tile where nothing hides it */
-    const double end = row->bm * row->bn * ((q->epilogue ? 0.12 : 0.07) + (odd ? 0.1 : 0)), fill = 1800;
+    const double end = row->bm * row->bn * ((q->epilogue ? 0.2 : 0.07) + (odd ? 0.1 : 0)), fill = 1800;
     const double store = row->pp ? row->bm * row->bn * 0.02 : end + row->bm * row->bn * 0.02;
     /* what must come from memory at all */
     const double compulsory = ((double)(q->M * q->K + q->N * q->K) * q->es + (double)(q->M * q->N) * q->cs) *
