@@ -461,7 +461,7 @@ static void row_scales(void **state)
             for (int64_t b = 0; b < n; b++) {
                 const double s = test_elem(sa.t, a) * test_elem(sb.t, b), w = want[a * n + b] * s;
                 test_close(test_elem(C.t, a, b), w,
-                           ((double)k + 6) * 0x1p-23 * size[a * n + b] * s + 0x1.02p-9 * fabs(w),
+                           ((double)k + 6) * 0x1p-23 * size[a * n + b] * s + 0x1.02p-8 * fabs(w),
                            "C[%lld,%lld]", (long long)a, (long long)b);
             }
         test_array_intact(&C.whole);
