@@ -84,7 +84,7 @@ typedef struct array {
     int type;
     int64_t count;
     char *p;
-    char *before; /* a copy */
+    char *before; /* a copy, renewed by array_keep */
 } array;
 static inline array array_make(test_rng *r, int type, int64_t count)
 {
@@ -94,7 +94,7 @@ static inline array array_make(test_rng *r, int type, int64_t count)
 }
 static inline void array_keep(array *a)
 {
-    a->before = malloc((size_t)a->count * sizes[a->type] + 1);
+    a->before = realloc(a->before, (size_t)a->count * sizes[a->type] + 1);
     memcpy(a->before, a->p, (size_t)a->count * sizes[a->type]);
 }
 static inline bool array_same(const array *a, int64_t i)

@@ -39,7 +39,6 @@ static void poison(matrix *x)
         for (int64_t j = 0; j < x->n; j++)
             if (matrix_at(x, i, j) >= 0)
                 memset(x->a.p + (size_t)matrix_at(x, i, j) * sizes[x->a.type], 0xff, sizes[x->a.type]);
-    free(x->a.before);
     array_keep(&x->a);
 }
 static z before(const matrix *x, int64_t i, int64_t j)
@@ -239,7 +238,6 @@ static void triangular(void **state)
                 if (matrix_at(&A, i, j) >= 0)
                     put(c.type, A.a.p, matrix_at(&A, i, j),
                         i == j ? 2 + some(&r, c.type) / 4 : some(&r, c.type) / 16);
-        free(A.a.before);
         array_keep(&A.a);
         const z alpha = factor(&r, c.type);
         const blas_int m = (blas_int)M, n = (blas_int)N, lda = (blas_int)A.ld, ldb = (blas_int)B.ld;
