@@ -357,6 +357,17 @@ static bool make(task *t, op o, strata_type type, int64_t n, int64_t inc)
     return true;
 }
 
+/* memory's own speed beside every round: a copy of as many bytes as the case touches */
+static double sample_copy(void *arg)
+{
+    static char *from, *to;
+    enum { ROOM = 64 << 20 };
+    const task *t = arg;
+    const size_t half = t->bytes / 2, bytes = half > ROOM ? ROOM : half < 4096 ? 4096 : half;
+    if (!from) from = bench_alloc(ROOM), to = bench_alloc(ROOM);
+    return from && to ? bench_probe_copy(to, from, bytes, 2e-3) : 0;
+}
+
 static call *new_call(task *t, strata_handle *h, void *fn)
 {
     call *c = calloc(1, sizeof *c);
@@ -383,6 +394,8 @@ static bool one_case(bench *b, op o, strata_type type, int64_t n, int64_t inc)
     c.check_arg = &t;
     c.poison = set_data;
     case_add(&c, "strata", CLASS_OURS, run_strata, new_call(&t, b->h, NULL), free);
+    contender *copy = case_add(&c, "copy", CLASS_REFERENCE, NULL, &t, NULL);
+    if (copy) copy->sample = sample_copy;
     for (int i = 0; i < b->peers.n; i++) {
         const peer *e = &b->peers.p[i];
         const char *name = is_complex(type) ? ops[o].pairs : ops[o].real;
@@ -435,9 +448,11 @@ int bench_blas(bench *b, const char **words, int n)
     int count = 4;
     if (b->o.type) types[0] = strata_type_from_name(b->o.type), count = 1;
     report_column(b, "strata", NULL);
+    report_column(b, "copy", NULL);
     for (int i = 0; i < b->peers.n; i++)
         if (b->peers.p[i].kind == PEER_CBLAS) report_column(b, b->peers.p[i].name, NULL);
-    peers_note(&b->peers, "GB/s count every element that must be read or written once");
+    peers_note(&b->peers, "GB/s count every element that must be read or written once; percentages are of a "
+                          "copy of as many bytes in the same round");
     for (int o = from; o < to; o++) b->total += !any || wanted[o] ? sizes * count : 0;
     cli_progress_begin(&b->progress, b->total);
     bool ok = true;
