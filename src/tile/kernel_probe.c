@@ -55,25 +55,27 @@ strata_status strata_kernel_probe(strata_handle *h, const char *id, double secon
                        "strata_kernel_probe: seconds is %g; 0 to 60 are allowed", seconds);
     const st_packed_kernel *kr = find(h, id, &row);
     if (!kr) return h->err.status;
-    const bool f64 = row->type == STRATA_F64;
-    const int64_t es = f64 ? 8 : 4, kc = 512, mr = kr->mr, nr = (int64_t)kr->nv * kr->vl;
-    const int64_t mc = st_max64(mr, st_cpu_get()->l2 / 2 / (kc * es) / mr * mr);
-    const int64_t na = st_round_up(mc * kc * es, 4096) + 1344, nb = st_round_up(kc * nr * es, 4096) + 1344,
-                  nc = mr * nr * es;
+    const bool complex = st_type_is_complex(row->type), f64 = st_type_part(row->type) == STRATA_F64;
+    /* kc units of k; a line of a panel; an element of C: a number or two */
+    const int64_t kc = 512, mr = kr->mr, nr = (int64_t)kr->nv * kr->vl, line = kr->head + kc * kr->size,
+                  ec = (f64 ? 8 : 4) * (complex ? 2 : 1);
+    const int64_t mc = st_max64(mr, st_cpu_get()->l2 / 2 / line / mr * mr);
+    const int64_t na = st_round_up(mc * line, 4096) + 1344, nb = st_round_up(nr * line, 4096) + 1344,
+                  nc = mr * nr * ec;
     void *block = NULL;
     if ((s = strata_alloc(h, (size_t)(na + nb + nc), &block))) return s;
     char *a = block, *b = a + na, *c = b + nb;
-    fill(block, (na + nb + nc) / es, f64);
+    fill(block, (na + nb + nc) / (f64 ? 8 : 4), f64);
     st_ukr_args x = {.k = kc, .ldc = nr, .alpha = 1, .beta = 1, .last = kr->vl};
     uint64_t begin = 0, now = 0;
     double calls = 0;
     /* the first pass over the block warms the caches and is not counted */
     for (int pass = 0; pass == 0 || (double)(now - begin) < seconds * 1e9 || pass < 2; pass++) {
         if (pass == 1) begin = st_now_ns();
-        for (int64_t i = 0; i < mc; i += mr) kr->full(&x, a + i * kc * es, b, c);
+        for (int64_t i = 0; i < mc; i += mr) kr->full(&x, a + i * line, b, c);
         if (pass) calls += (double)(mc / mr);
         now = st_now_ns();
     }
-    *gflops = calls * 2 * (double)(mr * nr * kc) / (double)(now - begin);
+    *gflops = calls * (complex ? 8 : 2) * (double)(mr * nr * kc * kr->unit) / (double)(now - begin);
     return strata_free(h, block);
 }
