@@ -14,10 +14,9 @@ enum {
     LANE_THREADS = 128,
     CLUSTER_THREADS = 256,
     CLUSTER_MAX = 8,
-    PARTS_MAX = 1024, /* of a line: 32 groups of 32 */
-    RING = 0,         /* not yet: its first form failed on an H200 */
-    RING_FROM = 8192, /* lines above are worth a ring's shared memory */
-    RING_SMEM = 224 << 10,
+    PARTS_MAX = 1024,         /* of a line: 32 groups of 32 */
+    RING_FROM = 8192,         /* lines above are worth a ring's shared memory */
+    RING_WEIGHTS = 128 << 10, /* bytes that all lines share */
     RING_THREADS = 1024,
     RING_STAGES = 4
 };
@@ -137,16 +136,19 @@ static int power_above(int64_t n, int most)
     return p;
 }
 
+/* by a pass (or a map): before the stores. Whether an operand is the same for every line cannot be seen where there is one line, so the order of sums asks this. */
+static bool read_early(const st_pw_cuda *c, int v)
+{
+    bool read = c->p.passes == 0 && st_expr_cuda_reads(&c->p, 0, v);
+    for (int q = 0; q < c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
+    return read;
+}
+
 /* operands that passes (or a map) read */
 static int operands_read(const st_pw_cuda *c)
 {
     int n = 0;
-    for (int v = 0; v < c->s->nvars; v++) {
-        if (c->s->operand[v] < 0 || !c->element[v] || c->constant[v]) continue;
-        bool read = c->p.passes == 0 && st_expr_cuda_reads(&c->p, 0, v);
-        for (int q = 0; q < c->p.passes; q++) read |= st_expr_cuda_reads(&c->p, q, v);
-        n += read;
-    }
+    for (int v = 0; v < c->s->nvars; v++) n += c->s->operand[v] >= 0 && c->element[v] && read_early(c, v);
     return n;
 }
 
@@ -167,7 +169,7 @@ static int elements_held(const st_pw_cuda *c)
 {
     int size = 2, read = operands_read(c);
     for (int v = 0; v < c->s->nvars; v++)
-        if (c->s->operand[v] >= 0 && c->element[v] && !c->constant[v] && size_of(c, v) > size)
+        if (c->s->operand[v] >= 0 && c->element[v] && read_early(c, v) && size_of(c, v) > size)
             size = size_of(c, v);
     const int e = 128 / (c->s->f64 ? 8 : size) / power_above(read, 8);
     return e < c->width ? c->width : e;
@@ -185,22 +187,19 @@ static void ring_bytes(const st_pw_cuda *c, int *line, int *shared)
     }
 }
 
-/* Lines of more than RING_FROM elements on Hopper: as few blocks a line as leave shared memory for two lines to come and the one that is computed, for two groups of threads where blocks have
- * to meet (which takes longer than the work on a short part). */
-static void go_long_rows(st_pw_cuda *c, int64_t slots, int most)
+/* Lines of more than RING_FROM elements on Hopper. Measured on an H200: 256 threads a block with 128 bytes each; of 16-bit elements and weights, which a block with a ring keeps in shared
+ * memory, 128; a kept value of 16-bit elements: 512 with a ring. */
+static void go_long_rows(st_pw_cuda *c, int64_t slots, int most, bool kept)
 {
-    int line, shared;
-    ring_bytes(c, &line, &shared);
-    for (c->cluster = 1; c->cluster < CLUSTER_MAX; c->cluster *= 2) {
-        const int64_t part = st_ceil_div(slots, c->cluster) * c->width;
-        const int places = c->cluster > 1 ? 4 : 3;
-        if (part <= 512 * most && (shared + places * line) * part <= RING_SMEM) break;
-    }
-    const int64_t part = st_ceil_div(slots, c->cluster);
-    c->group = 128;
-    while (c->group < 512 && st_ceil_div(part, c->group) * c->width > most) c->group *= 2;
-    c->threads = c->group;
-    c->slots = (int)st_min64(st_ceil_div(part, c->group), 1 << 20);
+    bool late = false;
+    for (int v = 0; v < c->s->nvars; v++)
+        late |= c->s->operand[v] >= 0 && c->element[v] && !read_early(c, v) &&
+                st_expr_cuda_reads(&c->p, c->p.passes, v);
+    const int threads = most <= 32 || c->n <= 16384 ? 256 : late ? 128 : kept ? 512 : 256;
+    while (c->cluster < CLUSTER_MAX && st_ceil_div(slots, (int64_t)threads * c->cluster) * c->width > most)
+        c->cluster *= 2;
+    c->threads = c->group = threads;
+    c->slots = (int)st_min64(st_ceil_div(slots, (int64_t)threads * c->cluster), 1 << 20);
 }
 
 /* Whether lines come through shared memory, and how many groups of threads and places a group there are. Nothing here changes a bit of a result. */
@@ -208,11 +207,13 @@ static void find_ring(st_pw_cuda *c, const st_pw_device *d, int alignment, bool 
 {
     int line, shared;
     c->groups = c->stages = 0;
-    if (!RING || d->cc < 90 || c->way != ST_PW_WAY_ROWS || c->stream || c->n <= RING_FROM || c->ne != 1 ||
+    if (d->cc < 90 || c->way != ST_PW_WAY_ROWS || c->stream || c->n <= RING_FROM || c->ne != 1 ||
         alignment < 16 || c->lines < d->sms)
         return;
     ring_bytes(c, &line, &shared);
-    if (line == 0) return;
+    /* where it was faster on an H200: weights that the first-level cache does not hold, or 16-bit elements with a kept value */
+    const bool weights = shared * c->n >= RING_WEIGHTS && c->cluster > 1, dear = kept && line <= 2;
+    if (line == 0 || !(weights || dear)) return;
     for (int v = 0; v < c->s->nvars; v++) {
         bool read = false;
         if (c->s->operand[v] < 0 || !c->element[v]) continue;
@@ -240,10 +241,12 @@ static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
 {
     const int64_t slots = st_ceil_div(c->n, c->width);
     const int most = elements_held(c);
+    st_cuda_program trial = c->p;
+    const bool kept = !c->s->f64 && st_expr_cuda_keep(&trial) > 0;
     const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
     c->way = ST_PW_WAY_ROWS;
     if (d->cc >= 90 && c->n > RING_FROM) {
-        go_long_rows(c, slots, most);
+        go_long_rows(c, slots, kept && most > 32 && c->n <= 16384 ? 32 : most, kept);
         return (int64_t)c->slots * c->width <= most;
     }
     c->group = slots <= 2 ? 2 : slots <= 8 ? 8 : 32;

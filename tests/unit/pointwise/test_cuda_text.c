@@ -224,6 +224,51 @@ static void views(void **state)
          {"y", strata_point(memory, STRATA_F32)});
 }
 
+/* A line is summed in the same order whatever the number of lines: what fixes the order follows from its length, and only which blocks do it may differ. (One line that
+ * stands alone among columns is a row.) */
+static bool same_order(const st_pw_cuda *a, const st_pw_cuda *b)
+{
+    const bool parts = a->stream || a->way == ST_PW_WAY_SPLIT,
+               others = b->stream || b->way == ST_PW_WAY_SPLIT;
+    if (a->tall != b->tall || a->width != b->width || a->precise != b->precise) return false;
+    if (a->tall) return a->parts == b->parts && a->chunk == b->chunk && a->slots == b->slots;
+    if (parts || others)
+        return parts == others && a->parts == b->parts && a->chunk == b->chunk && a->slots == b->slots &&
+               a->threads == b->threads;
+    /* of one block's slots some may be empty */
+    return a->group == b->group && a->cluster == b->cluster && (a->cluster == 1 || a->slots == b->slots);
+}
+static void company(void **state)
+{
+    (void)state;
+    static const int64_t lines[] = {2, 1, 7, 31, 200, 1000, 5000, 100000};
+    for (int64_t n = 2; n < 3000000; n = n * 5 / 3 + 1)
+        for (int kind = 0; kind < 8; kind++) {
+            const bool cols = kind & 1, weights = kind & 4;
+            const strata_type type = kind & 2 ? STRATA_F32 : STRATA_BF16;
+            st_pw_cuda first = {0}, c;
+            for (int i = 0; i < 2 * ST_COUNT(lines); i++) {
+                const int64_t l = lines[i / 2], dim[2] = {cols ? n : l, cols ? l : n},
+                              one[2] = {cols ? n : 1, cols ? 1 : n};
+                st_pw_shape s;
+                if (cols && l == 1) continue;
+                shape_of(weights ? "y = (x - mean(x)) * rsqrt(var(x) + 1e-5) * w" : "y = x / sum(exp(x))",
+                         cols ? 1 : 2,
+                         (const view[]){{"x", tensor(type, 2, dim)},
+                                        {"y", tensor(type, 2, dim)},
+                                        {weights ? "w" : NULL, tensor(STRATA_F32, 2, one)},
+                                        {NULL, {0}}},
+                         &s);
+                st_pw_cuda_make(&c, &s, &hopper, 16, i & 1);
+                if (i == 0) first = c;
+                if (!same_order(&c, &first))
+                    fail_msg("kind %d, %lld elements: %lld lines are summed in another order than %lld", kind,
+                             (long long)n, (long long)l, (long long)lines[0]);
+                st_expr_free(s.x);
+            }
+        }
+}
+
 /* the numbers that kernels divide by */
 static void divisions(void **state)
 {
@@ -263,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(documented), cmocka_unit_test(every_function),
                                        cmocka_unit_test(every_type), cmocka_unit_test(every_reduction),
-                                       cmocka_unit_test(views),      cmocka_unit_test(divisions)};
+                                       cmocka_unit_test(views),      cmocka_unit_test(divisions),
+                                       cmocka_unit_test(company)};
     return cmocka_run_group_tests(tests, NULL, teardown);
 }
