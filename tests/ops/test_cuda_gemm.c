@@ -215,9 +215,9 @@ static void every_kernel(void **state)
                 }
                 const bool bytes = strstr(id, "_mma") && (is_byte(q.t.a) || strstr(id, "f8"));
                 if (bytes && tries >= 8) { /* rows of whole 16 bytes, and k long enough to be split */
-                    q.m = 16 * test_int(&r, 2, 9);
-                    q.n = 16 * test_int(&r, 2, 9);
-                    q.k = 64 * test_int(&r, 16, 40);
+                    q.m = 16 * test_int(&r, 2, 4);
+                    q.n = 16 * test_int(&r, 2, 4);
+                    q.k = 64 * test_int(&r, 64, 128);
                 }
                 test_problem("kernel %s types %d: %dx%dx%d alpha %g beta %g", id, t, (int)q.m, (int)q.n,
                              (int)q.k, q.alpha, q.beta);

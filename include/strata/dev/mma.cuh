@@ -86,7 +86,7 @@ INL u32 to_tf32(float v)
     return r;
 }
 
-/* c (16x8) += a (16xK) b (Kx8) in f64, K 8 or 16; one instruction from sm_90 on, 8x8x4 ones before */
+/* c (16x8) += a (16xK) b (Kx8) in f64, K 4, 8 or 16; one instruction from sm_90 on, 8x8x4 ones before */
 template <int K> INL void product_f64(double *c, const double *a, const double *b)
 {
 #if __CUDA_ARCH__ >= 900
@@ -95,6 +95,10 @@ template <int K> INL void product_f64(double *c, const double *a, const double *
             : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
             : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
               "d"(b[2]), "d"(b[3]));
+    else if constexpr (K == 4)
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+            : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+            : "d"(a[0]), "d"(a[1]), "d"(b[0]));
     else
         asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])

@@ -87,6 +87,11 @@ typedef struct c128 {
     double re, im;
 } c128;
 
+#if defined(__cplusplus)
+INL c64 operator+(c64 a, c64 b) { return c64{a.re + b.re, a.im + b.im}; }
+INL c128 operator+(c128 a, c128 b) { return c128{a.re + b.re, a.im + b.im}; }
+#endif
+
 /* ---- f64 to f32 for a second rounding: towards zero, the lost bits kept in the lowest one (round to odd) -------------- */
 INL float odd_f32_f64(double v)
 {

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) contract_sum(const __grid_cons
     const SUM *part = (const SUM *)p.part + (i64)row * p.N + n;
     SUM v[CV];
 #pragma unroll
-    for (int j = 0; j < CV; j++) v[j] = 0;
+    for (int j = 0; j < CV; j++) v[j] = SUM{};
     /* many splits' loads are in flight at a time; the additions keep their order */
     const int AHEAD = CV == 1 ? 16 : 8;
     for (u32 s = 0; s < p.splits; s += AHEAD) {
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) contract_sum(const __grid_cons
                     x[u] = *(const lanes<SUM, CV> *)(part + (i64)(s + u) * item);
                 else
 #pragma unroll
-                    for (int j = 0; j < CV; j++) x[u].e[j] = n + j < p.N ? part[(i64)(s + u) * item + j] : 0;
+                    for (int j = 0; j < CV; j++) x[u].e[j] = n + j < p.N ? part[(i64)(s + u) * item + j] : SUM{};
             }
 #pragma unroll
         for (int u = 0; u < AHEAD; u++)

@@ -42,6 +42,8 @@ enum {
     STAGE = BYTES_A + BYTES_B
 };
 template <int LAYOUT, int PITCH> struct place {
+    static constexpr u32 plane = 0;
+    static constexpr bool linear = true;
     static __device__ __forceinline__ u32 at(u32 row, u32 k)
     {
         return (LAYOUT == LK ? row * PITCH + k : k * PITCH + row) * sizeof(TA);
@@ -66,28 +68,30 @@ typedef operand<TA> op;
 
 struct fragment {
     op::word a[FM][DEEP / 2], b[FN][DEEP / 4];
-    __device__ __forceinline__ void load(const char *stage, int k, u32 row, u32 col)
+    /* a, b: the thread's first places: all else is constants, which NVRTC's optimiser needs told */
+    __device__ __forceinline__ void load(const char *at_a, const char *at_b, int k)
     {
-        const char *sb = stage + BYTES_A;
 #pragma unroll
         for (int i = 0; i < FM; i++)
 #pragma unroll
             for (int h = 0; h < DEEP / 2; h++)
-                a[i][h] = op::of(*(const TA *)(stage + place<LA, PITCH_A>::at(row + i * 16 + h % 2 * 8, threadIdx.x % 4 + k + h / 2 * 4)));
+                a[i][h] = op::of(*(const TA *)(at_a + place<LA, PITCH_A>::at(i * 16 + h % 2 * 8, k + h / 2 * 4)));
 #pragma unroll
         for (int j = 0; j < FN; j++)
 #pragma unroll
             for (int h = 0; h < DEEP / 4; h++)
-                b[j][h] = op::of(*(const TA *)(sb + place<LB, PITCH_B>::at(col + j * 8, threadIdx.x % 4 + k + h * 4)));
+                b[j][h] = op::of(*(const TA *)(at_b + place<LB, PITCH_B>::at(j * 8, k + h * 4)));
     }
 };
 
 extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __grid_constant__ st_params p)
 {
     extern __shared__ __align__(16) char shared[];
-    const u32 to = shared_address(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 row = warp / WARPS_N * (BM / WARPS_M), col = warp % WARPS_N * (BN / WARPS_N);
-    const st_tile t = tile_of<BM, BN>(p);
+    st_tile t = tile_of<BM, BN>(p);
+    if (is_left_out<BM, BN>(p, t)) return;
+    rule_range<BM, BN, BK>(p, t);
     loader_a a;
     loader_b b;
     a.begin(p, t.m0, t.g);
@@ -111,9 +115,13 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
     }
     copy_wait<STAGES - 2>();
     __syncthreads();
+    const u32 at_a = place<LA, PITCH_A>::at(row + lane / 4, lane % 4), at_b = BYTES_A + place<LB, PITCH_B>::at(col + lane / 4, lane % 4);
     fragment x[2];
     u32 read = 0, write = STAGES - 1;
-    if (blocks) x[0].load(shared, 0, row + lane / 4, col + lane / 4);
+    if (blocks) {
+        mend_tile(p, a, b, shared, BYTES_A, t.k0, t.k1);
+        x[0].load(shared + at_a, shared + at_b, 0);
+    }
     for (u32 block = 0; block < blocks; block++) {
         const u32 next = block + STAGES - 1;
         if (next < blocks) {
@@ -129,9 +137,10 @@ extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_lds(const __gri
             if (k == BK / DEEP - 1) {
                 copy_wait<STAGES - 2>();
                 __syncthreads();
-                x[(k + 1) % 2].load(shared + read * STAGE, 0, row + lane / 4, col + lane / 4);
+                if (block + 1 < blocks) mend_tile(p, a, b, shared + read * STAGE, BYTES_A, t.k0 + (block + 1) * BK, t.k1);
+                x[(k + 1) % 2].load(shared + read * STAGE + at_a, shared + read * STAGE + at_b, 0);
             } else
-                x[(k + 1) % 2].load(stage, (k + 1) * DEEP, row + lane / 4, col + lane / 4);
+                x[(k + 1) % 2].load(stage + at_a, stage + at_b, (k + 1) * DEEP);
 #pragma unroll
             for (int i = 0; i < FM; i++)
 #pragma unroll

@@ -45,6 +45,8 @@ static_assert(BK * ES == 64 || BK * ES == 128, "a row of k is 64 or 128 bytes");
 
 /* LAYOUT of shared memory */
 template <int LAYOUT, int ROWS> struct place {
+    static constexpr u32 plane = 0;
+    static constexpr bool linear = false;
     static __device__ __forceinline__ u32 at(u32 row, u32 k)
     {
         if (LAYOUT == LK) {
@@ -206,7 +208,7 @@ struct fragment {
 extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB, VB) ? 1 : ST_BLOCKS) gemm_mma(const __grid_constant__ st_params p)
 {
     extern __shared__ __align__(128) char shared[];
-    const u32 to = shared_address(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 row = warp / WARPS_N * WM, col = warp % WARPS_N * WN;
     const st_tile t = tile_of<BM, BN>(p);
     side_a a;

@@ -25,7 +25,6 @@ static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *
 {
     const int64_t tc = g->c.tc;
     bool c_fits = false;
-    if (st_contract_rules(&g->own, why, n)) return false;
     for (int i = 0; i < ST_COUNT(row->tc); i++) c_fits |= tc && tc == row->tc[i];
     if (g->c.ta != row->ta || g->c.tb != row->tb || !c_fits) {
         snprintf(why, n, "takes %s x %s", strata_type_name((strata_type)row->ta),
@@ -45,6 +44,10 @@ static const char *order_of(const st_grow *row, bool split)
         return split ? "k in even parts, each in pieces that a block's warps sum in turn; warps, then parts "
                        "added in order"
                      : "k in pieces that a block's warps sum in turn; warps added in order";
+    if (row->ta == STRATA_C64)
+        return split ? "k in even parts, each ascending, two products to each part's accumulator; parts "
+                       "added in order"
+                     : "k ascending, two products to each part's accumulator";
     if (row->kind == ST_G_SIMT)
         return split ? "k in even parts, each ascending in one accumulator; parts added in order"
                      : "k ascending, one accumulator";
@@ -56,6 +59,7 @@ static const char *order_of(const st_grow *row, bool split)
 static int64_t order_number(const st_grow *row, const st_gconfig *f)
 {
     const int64_t parts = f->splits > 1 ? f->splits : 0;
+    if (row->kind == ST_G_LDS) return parts * 32 + row->lanes_m;
     if (row->kind < ST_G_SKINNY_K) return parts;
     return ((parts * 64 + f->warps_k) * 64 + f->unroll) * 64 + f->vec[0] * 8 + f->vec[1];
 }
@@ -155,13 +159,18 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const int narrow = !st_generic_aligned(&p->g, &p->f[WIDE], data);
     const st_gconfig *f = &p->f[narrow];
     st_gparams a = p->params[narrow];
-    strata_status s = st_contract_scalars(h, &p->head, r, &a.alpha, &a.beta);
+    double alpha[2], beta[2];
+    strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
     if (s) return s;
+    a.alpha = alpha[0];
+    a.alpha_im = alpha[1];
+    a.beta = beta[0];
+    a.beta_im = beta[1];
     if (p->g.M == 0 || p->g.N == 0 || p->g.G == 0) return STRATA_OK;
     a.a = data[p->g.swapped];
     a.b = data[!p->g.swapped];
     a.c = data[2];
-    if (a.alpha == 0) a.K = 0; /* A and B are not read */
+    if (a.alpha == 0 && a.alpha_im == 0) a.K = 0; /* A and B are not read */
     if (plan->workspace && !(a.part = st_plan_workspace(h, plan, r))) return h->err.status;
     st_cuda_epilogue_params(&p->g.own, p->g.swapped, data, &a.epi);
     if (ST_UNLIKELY(narrow && !atomic_load(&p->kernel[NARROW])) && (s = get_narrow(h, p))) return s;

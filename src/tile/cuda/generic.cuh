@@ -8,7 +8,11 @@
  * that are outside an image read as zero.
  * Macros: TA TB TC element types; ST_ACC what the epilogue computes in; WIN; KAX axes of k (1, or 3: fewer are padded); NAX 1 where n is one axis; UA, UB 1:
  * elements of A, of B stand together along k where their layout is LK;
- * CV elements of C that stand together; SPLIT 1: sums go to the workspace; EPI 1: generated.cuh. */
+ * CV elements of C that stand together; SPLIT 1: sums go to the workspace; EPI 1: generated.cuh.
+ *
+ * Rules (RULE_A, RULE_B by row and k of the side, RULE_C by m and n; bits below): half of a side is stored. Tiles of k that are zero are not visited, tiles that are stored are
+ * loaded as ever, those of the mirror image with exchanged strides; tiles on the diagonal element by element. What a copy cannot do (ones on the diagonal, conjugates of the mirror
+ * image) is mended in shared memory before the tile is used. CA, CB 1: a complex side is conjugated after that. PTRS: bits 0, 1, 2: A, B, C are arrays of addresses, one a batch item. */
 #ifndef ST_GENERIC_CUH
 #define ST_GENERIC_CUH
 #include "types.cuh"
@@ -22,7 +26,25 @@
 #    define UA 0
 #    define UB 0
 #endif
+#ifndef RULE_A
+#    define RULE_A 0
+#endif
+#ifndef RULE_B
+#    define RULE_B 0
+#endif
+#ifndef RULE_C
+#    define RULE_C 0
+#endif
+#ifndef PTRS
+#    define PTRS 0
+#endif
+#ifndef CA
+#    define CA 0
+#    define CB 0
+#endif
 enum { LK, LR };
+/* lower: row - column + offset >= 0 is stored, upper: <= 0; hermitian comes with mirror, but for C, where it makes the diagonal real */
+enum { R_LOWER = 1, R_UPPER = 2, R_MIRROR = 4, R_HERMITIAN = 8, R_UNIT = 16 };
 
 struct st_ax {
     i64 len, a, b, c;
@@ -43,12 +65,21 @@ struct st_params {
     st_window win[2];
     u32 M, N, K, G;
     u32 tiles_m, tiles_n, splits, k_split; /* k of a split, a multiple of BK */
-    double alpha, beta;
+    double alpha, beta, alpha_im, beta_im;
+    i64 offset[3]; /* of the rules: A and B by row and k of the side, C */
     st_epi epi;
 };
 /* blocks a multiprocessor: coordinates of a window, or several axes of k, need the registers of one */
 #define ST_BLOCKS ((WIN || KAX > 1) && MINB > 1 ? MINB - 1 : MINB)
 #if defined(__CUDACC__)
+
+/* The address of the block's shared memory, kept in a register */
+INL u32 shared_base(const void *p)
+{
+    u32 at = shared_address(p);
+    asm("" : "+r"(at));
+    return at;
+}
 
 /* quotient of i < 2^31 by the axis' length */
 INL u32 quotient(u32 i, const st_ax &x) { return (__umulhi(i, x.mul) + i) >> x.shift; }
@@ -75,6 +106,14 @@ template <int W> INL i64 list_offset(const st_list &l, u32 i, u32 *idx = 0)
     return off + (i64)i * stride_of<W>(l.ax[0]);
 }
 
+/* The side's matrix of batch item g. */
+template <class T, int W> INL T *matrix(const st_params &p, u32 g)
+{
+    T *at = (T *)(W == OF_A ? (void *)p.a : W == OF_B ? (void *)p.b : p.c);
+    if constexpr ((PTRS >> W & 1) != 0) return W == OF_C || p.K ? ((T **)at)[g] : (T *)0;
+    return at + list_offset<W>(p.batch, g);
+}
+
 /* ---- tiles ------------------------------------------------------------------------------------------------------------- */
 struct st_tile {
     u32 g, m0, n0, split, k0, k1;
@@ -93,9 +132,47 @@ template <int TILE_M, int TILE_N> INL st_tile tile_of(const st_params &p)
     t.k1 = min(p.K, t.k0 + p.k_split);
     return t;
 }
+/* The part of k where rows r0 to r0 + rows - 1 of a triangle are not all zero, in whole steps of `step`. */
+template <int RULE> INL void triangle_range(st_tile &t, i64 r0, u32 rows, i64 offset, u32 step)
+{
+    if constexpr ((RULE & R_MIRROR) == 0) {
+        const i64 first = r0 + offset, end = first + rows;
+        if ((RULE & R_LOWER) != 0 && end < (i64)t.k1) t.k1 = end > 0 ? (u32)end : 0;
+        if ((RULE & R_UPPER) != 0 && first > (i64)t.k0) t.k0 += (u32)min(first - (i64)t.k0, (i64)(t.k1 > t.k0 ? t.k1 - t.k0 : 0)) / step * step;
+    }
+}
+template <int TILE_M, int TILE_N, int DEPTH> INL void rule_range(const st_params &p, st_tile &t)
+{
+    triangle_range<RULE_A>(t, t.m0, TILE_M, p.offset[OF_A], DEPTH);
+    triangle_range<RULE_B>(t, t.n0, TILE_N, p.offset[OF_B], DEPTH);
+}
+/* Is nothing of the tile stored? */
+template <int TILE_M, int TILE_N> INL bool is_left_out(const st_params &p, const st_tile &t)
+{
+    const i64 d = (i64)t.m0 - (i64)t.n0 + p.offset[OF_C];
+    return ((RULE_C & R_LOWER) != 0 && d + TILE_M - 1 < 0) || ((RULE_C & R_UPPER) != 0 && d - TILE_N + 1 > 0);
+}
+
+/* A number's words: its parts where it is complex. */
+template <class T> struct parts {
+    typedef T word;
+    T w[1];
+    static __device__ __forceinline__ T join(T v, T) { return v; }
+};
+template <> struct parts<c64> {
+    typedef float word;
+    float w[2];
+    static __device__ __forceinline__ c64 join(float re, float im) { return c64{re, im}; }
+};
+template <> struct parts<c128> {
+    typedef double word;
+    double w[2];
+    static __device__ __forceinline__ c128 join(double re, double im) { return c128{re, im}; }
+};
 
 /* ---- loaders ----------------------------------------------------------------------------------------------------------- */
-/* Element (row, k) of the tile lies at S::at(row, k) bytes in its stage. W: OF_A or OF_B. */
+/* Element (row, k) of the tile lies at S::at(row, k) bytes in its stage; its imaginary part, where S::plane is not 0, so many bytes behind; S::linear: at(a + b) is at(a) +
+ * at(b). W: OF_A or OF_B. */
 template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, int LANES, class S> struct loader {
     static constexpr bool windowed = WIN == (W == OF_A ? 1 : 2);
     /* one stride along k: a thread's own share of it is part of the rows' addresses, the rest is the same for all threads */
@@ -106,21 +183,31 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
     static constexpr int RI = LAYOUT == LK ? SI : FI, KI = LAYOUT == LK ? FI : SI;
     static constexpr bool ragged = SI * LS != SLOW; /* more threads than places */
     static_assert(FAST % LF == 0 && THREADS % LF == 0, "lanes do not divide the tile");
+    static constexpr int rule = W == OF_A ? RULE_A : RULE_B;
+    static constexpr bool mends = (rule & (R_UNIT | R_HERMITIAN)) != 0;
+    const T *origin; /* where there is a rule */
+    u32 r0, place;   /* the thread's first place in a stage */
     const T *row[RI];
     i32 y[windowed ? RI : 1], x[windowed ? RI : 1];
     u32 bytes[LAYOUT == LR ? RI : 1];
     u32 f, s;
+    bool whole; /* every row of the tile exists, so that copies along rows need no count of bytes */
 
     __device__ __forceinline__ u32 row_at(int i) const { return LAYOUT == LK ? s + i * LS : (f + i * LF) * V; }
     __device__ __forceinline__ u32 k_at(int j) const { return LAYOUT == LK ? (f + j * LF) * V : s + j * LS; }
 
-    __device__ __forceinline__ void begin(const st_params &p, u32 r0, u32 g)
+    __device__ __forceinline__ void begin(const st_params &p, u32 first_row, u32 g)
     {
         const st_list &l = W == OF_A ? p.m : p.n;
         const u32 count = W == OF_A ? p.M : p.N;
-        const T *base = (const T *)(W == OF_A ? p.a : p.b) + list_offset<W>(p.batch, g);
+        const T *base = matrix<const T, W>(p, g);
+        r0 = first_row;
+        origin = base;
+        place = S::at(row_at(0), k_at(0));
+        asm("" : "+r"(place)); /* kept, not made anew on every path: NVRTC's optimiser would */
         f = threadIdx.x % LF;
         s = threadIdx.x / LF;
+        whole = LAYOUT == LK || r0 + ROWS <= count;
 #pragma unroll
         for (int i = 0; i < RI; i++) {
             /* rows past the end repeat the last one; what they give is not stored */
@@ -131,7 +218,10 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
             } else if (r >= count)
                 r = count - 1;
             row[i] = base + list_offset<W>(l, r, idx);
-            if constexpr (plain) row[i] += (i64)k_at(0) * stride_of<W>(p.k.ax[0]);
+            if constexpr (plain) {
+                row[i] += (i64)k_at(0) * stride_of<W>(p.k.ax[0]);
+                asm("" : "+l"(row[i])); /* an address in registers, not a sum that is made anew for every copy */
+            }
             if constexpr (windowed) {
                 y[i] = p.win[0].offset;
                 x[i] = p.win[1].offset;
@@ -177,27 +267,133 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
         if (LAYOUT == LK && V > 1 && k < k1) n = min((u32)V, k1 - k) * sizeof(T);
         return k < k1 && inside(p, i, dy, dx) ? n : 0;
     }
+    /* all of the tile's k exist */
+    template <bool WHOLE> __device__ __forceinline__ void full(const st_params &p, u32 to, u32 k0) const
+    {
+        constexpr int step = LAYOUT == LK ? LF * V : LS;
+        const i64 s1 = unit ? 1 : stride_of<W>(p.k.ax[0]), off = (i64)k0 * s1;
+#pragma unroll
+        for (int j = 0; j < KI; j++) {
+            if (LAYOUT == LR && ragged && k_at(j) >= DEPTH) continue;
+#pragma unroll
+            for (int i = 0; i < RI; i++) {
+                if (LAYOUT == LK && ragged && row_at(i) >= ROWS) continue;
+                const u32 dst = S::linear ? to + place + S::at(row_at(i) - row_at(0), k_at(j) - k_at(0)) : to + S::at(row_at(i), k_at(j));
+                const T *src = row[i] + (off + (i64)(j * step) * s1);
+                if (WHOLE)
+                    copy<V>(dst, src);
+                else
+                    copy<V>(dst, src, bytes[i]);
+            }
+        }
+    }
+    /* E elements; a complex one's parts may go to two places */
+    template <int E> static __device__ __forceinline__ void copy(u32 dst, const T *src)
+    {
+        if constexpr (S::plane != 0) {
+            copy_async<(int)sizeof(T) / 2>(dst, src);
+            copy_async<(int)sizeof(T) / 2>(dst + S::plane, (const char *)src + sizeof(T) / 2);
+        } else
+            copy_async<E * (int)sizeof(T)>(dst, src);
+    }
+    template <int E> static __device__ __forceinline__ void copy(u32 dst, const T *src, u32 valid)
+    {
+        if constexpr (S::plane != 0) {
+            copy_async<(int)sizeof(T) / 2>(dst, src, valid / 2);
+            copy_async<(int)sizeof(T) / 2>(dst + S::plane, (const char *)src + sizeof(T) / 2, valid / 2);
+        } else
+            copy_async<E * (int)sizeof(T)>(dst, src, valid);
+    }
+    /* ---- rules: row - k + offset of the tile's elements lies from low to high ---- */
+    __device__ __forceinline__ i64 low(const st_params &p, u32 k0) const { return (i64)r0 - (i64)(k0 + DEPTH - 1) + p.offset[W]; }
+    __device__ __forceinline__ i64 high(const st_params &p, u32 k0) const { return (i64)(r0 + ROWS - 1) - (i64)k0 + p.offset[W]; }
+    static __device__ __forceinline__ bool stored(i64 d) { return (rule & R_LOWER) != 0 ? d >= 0 : d <= 0; }
+    __device__ __forceinline__ bool all_stored(const st_params &p, u32 k0) const
+    {
+        return (rule & R_LOWER) != 0 ? low(p, k0) >= (mends ? 1 : 0) : high(p, k0) <= (mends ? -1 : 0);
+    }
+    /* a tile of the mirror image, all of which exists */
+    __device__ __forceinline__ bool all_mirrored(const st_params &p, u32 k0, u32 k1) const
+    {
+        const u32 count = W == OF_A ? p.M : p.N;
+        return ((rule & R_LOWER) != 0 ? high(p, k0) < 0 : low(p, k0) > 0) && k0 + DEPTH <= k1 && r0 + ROWS <= count;
+    }
+    __device__ __forceinline__ void mirrored(const st_params &p, u32 to, u32 k0) const
+    {
+        static_assert((rule & R_MIRROR) == 0 || (V == 1 && LAYOUT == LK), "the mirror image has no run along k");
+        const i64 sr = stride_of<W>((W == OF_A ? p.m : p.n).ax[0]), sk = stride_of<W>(p.k.ax[0]);
+        const T *src = origin + ((i64)k0 + k_at(0) - p.offset[W]) * sr + ((i64)r0 + row_at(0) + p.offset[W]) * sk;
+#pragma unroll
+        for (int j = 0; j < KI; j++)
+#pragma unroll
+            for (int i = 0; i < RI; i++) {
+                if (ragged && row_at(i) >= ROWS) continue;
+                copy<1>(to + S::at(row_at(i), k_at(j)), src + ((i64)(i * LS) * sk + (i64)(j * LF) * sr));
+            }
+    }
+    /* a tile that the diagonal crosses, or an edge of the mirror image */
+    __device__ __forceinline__ void elements(const st_params &p, u32 to, u32 k0, u32 k1) const
+    {
+        const st_list &l = W == OF_A ? p.m : p.n;
+        const u32 count = W == OF_A ? p.M : p.N;
+#pragma unroll 1
+        for (int x = 0; x < RI * KI * V; x++) {
+            const int i = x / V % RI, j = x / V / RI, e = x % V;
+            const u32 row_in = row_at(i) + (LAYOUT == LR ? e : 0), k_in = k_at(j) + (LAYOUT == LK ? e : 0), r = r0 + row_in, k = k0 + k_in;
+            if (row_in >= ROWS || k_in >= DEPTH) continue;
+            const i64 d = (i64)r - (i64)k + p.offset[W];
+            const bool here = stored(d), read = r < count && k < k1 && (here || (rule & R_MIRROR) != 0) && ((rule & R_UNIT) == 0 || d != 0);
+            const T *src = origin;
+            if (read && here)
+                src += list_offset<W>(l, r) + (i64)k * stride_of<W>(p.k.ax[0]);
+            else if (read)
+                src += ((i64)k - p.offset[W]) * stride_of<W>(l.ax[0]) + ((i64)r + p.offset[W]) * stride_of<W>(p.k.ax[0]);
+            copy<1>(to + S::at(row_in, k_in), src, read ? (u32)sizeof(T) : 0);
+        }
+    }
+    /* Does shared memory hold what must be mended before use? */
+    __device__ __forceinline__ bool amiss(const st_params &p, u32 k0) const
+    {
+        if ((rule & R_UNIT) != 0) return low(p, k0) <= 0 && high(p, k0) >= 0;
+        return (rule & R_LOWER) != 0 ? low(p, k0) <= 0 : high(p, k0) >= 0;
+    }
+    __device__ __forceinline__ void mend(const st_params &p, char *stage, u32 k0, u32 k1) const
+    {
+        typedef typename parts<T>::word word;
+        constexpr bool complex = sizeof(T) != sizeof(word);
+        for (u32 x = threadIdx.x; x < ROWS * DEPTH; x += THREADS) {
+            const u32 row_in = x % ROWS, k_in = x / ROWS;
+            const i64 d = (i64)(r0 + row_in) - (i64)(k0 + k_in) + p.offset[W];
+            word *re = (word *)(stage + S::at(row_in, k_in)), *im = (word *)((char *)re + (S::plane ? S::plane : complex ? sizeof(word) : 0));
+            if ((rule & R_UNIT) != 0) {
+                if (d == 0 && k0 + k_in < k1) *re = 1;
+            } else if (d == 0)
+                *im = 0;
+            else if (!stored(d))
+                *im = -*im;
+        }
+    }
     /* starts the copies of the tile at k0 into the stage at shared address `to` */
     __device__ __forceinline__ void start(const st_params &p, u32 to, u32 k0, u32 k1) const
     {
+        if constexpr (rule != 0) {
+            static_assert(plain, "a rule goes with one axis of k");
+            if ((rule & R_MIRROR) != 0 && all_mirrored(p, k0, k1)) {
+                mirrored(p, to, k0);
+                return;
+            }
+            if (!all_stored(p, k0)) {
+                elements(p, to, k0, k1);
+                return;
+            }
+        }
         constexpr int step = LAYOUT == LK ? LF * V : LS;
         if constexpr (plain)
             if (k0 + DEPTH <= k1) {
-                const i64 s1 = unit ? 1 : stride_of<W>(p.k.ax[0]), off = (i64)k0 * s1;
-#pragma unroll
-                for (int j = 0; j < KI; j++) {
-                    if (LAYOUT == LR && ragged && k_at(j) >= DEPTH) continue;
-#pragma unroll
-                    for (int i = 0; i < RI; i++) {
-                        if (LAYOUT == LK && ragged && row_at(i) >= ROWS) continue;
-                        const u32 dst = to + S::at(row_at(i), k_at(j));
-                        const T *src = row[i] + off + (i64)(j * step) * s1;
-                        if (LAYOUT == LR)
-                            copy_async<V * (int)sizeof(T)>(dst, src, bytes[i]);
-                        else
-                            copy_async<V * (int)sizeof(T)>(dst, src);
-                    }
-                }
+                if (LAYOUT == LK || whole)
+                    full<true>(p, to, k0);
+                else
+                    full<false>(p, to, k0);
                 return;
             }
         /* many single elements: their addresses would take all registers */
@@ -215,11 +411,22 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
             for (int i = 0; i < RI; i++) {
                 if (LAYOUT == LK && ragged && row_at(i) >= ROWS) continue;
                 const u32 n = valid(p, i, k, k1, dy, dx);
-                copy_async<V * (int)sizeof(T)>(to + S::at(row_at(i), k_at(j)), n ? row[i] + off : row[i], n);
+                copy<V>(to + S::at(row_at(i), k_at(j)), n ? row[i] + off : row[i], n);
             }
         }
     }
 };
+
+/* Before the tile at k0 is used: what copies could not do. */
+template <class A, class B> INL void mend_tile(const st_params &p, const A &a, const B &b, char *stage, u32 bytes_a, u32 k0, u32 k1)
+{
+    if constexpr (A::mends || B::mends) {
+        bool any = false;
+        if (A::mends && a.amiss(p, k0)) a.mend(p, stage, k0, k1), any = true;
+        if (B::mends && b.amiss(p, k0)) b.mend(p, stage + bytes_a, k0, k1), any = true;
+        if (any) __syncthreads();
+    }
+}
 
 /* ---- from accumulators to C ------------------------------------------------------------------------------------------------ */
 /* Offsets of a thread's columns in C, once a tile: COUNT groups of V, STEP columns apart from n0 on. One stride is multiplied where it is used. */
@@ -246,14 +453,79 @@ template <int COUNT, int V, int STEP> struct st_columns {
     }
 };
 
-template <class Acc> struct st_store {
-    i64 batch;
+/* alpha, beta and what a complex type's parts are computed in */
+template <class T> struct st_factor {
+    static constexpr bool complex = false;
     ST_ACC alpha, beta;
-    __device__ __forceinline__ void begin(const st_params &p, const st_tile &t)
+    __device__ __forceinline__ void begin(const st_params &p)
     {
-        batch = SPLIT ? ((i64)t.split * p.G + t.g) * p.M : list_offset<OF_C>(p.batch, t.g);
         alpha = (ST_ACC)p.alpha;
         beta = (ST_ACC)p.beta;
+    }
+    __device__ __forceinline__ bool reads() const { return beta != 0; }
+};
+template <class T> struct st_complex_factor {
+    static constexpr bool complex = true;
+    ST_ACC alpha, alpha_im, beta, beta_im;
+    __device__ __forceinline__ void begin(const st_params &p)
+    {
+        alpha = (ST_ACC)p.alpha;
+        beta = (ST_ACC)p.beta;
+        alpha_im = (ST_ACC)p.alpha_im;
+        beta_im = (ST_ACC)p.beta_im;
+    }
+    __device__ __forceinline__ bool reads() const { return beta != 0 || beta_im != 0; }
+    /* a term whose factor is real is not spread: 0 * Inf would be NaN */
+    template <class V> __device__ __forceinline__ T of(const V &v, const T &old) const
+    {
+        ST_ACC re = alpha * v.re, im = alpha * v.im;
+        if (alpha_im != 0) {
+            re -= alpha_im * v.im;
+            im += alpha_im * v.re;
+        }
+        if (reads()) {
+            re += beta * old.re;
+            im += beta * old.im;
+            if (beta_im != 0) {
+                re -= beta_im * old.im;
+                im += beta_im * old.re;
+            }
+        }
+        T r;
+        r.re = re;
+        r.im = im;
+        return r;
+    }
+};
+template <> struct st_factor<c64> : st_complex_factor<c64> {};
+template <> struct st_factor<c128> : st_complex_factor<c128> {};
+
+template <class Acc> struct st_store {
+    i64 batch;
+#if !SPLIT
+    TC *base;
+#endif
+    st_factor<TC> factor;
+    __device__ __forceinline__ void begin(const st_params &p, const st_tile &t)
+    {
+        batch = SPLIT ? ((i64)t.split * p.G + t.g) * p.M : 0;
+#if !SPLIT
+        base = matrix<TC, OF_C>(p, t.g);
+#endif
+        factor.begin(p);
+    }
+    /* Is the element stored? `more`: and so many columns behind it. */
+    __device__ __forceinline__ bool keeps(const st_params &p, u32 m, u32 n, int more) const
+    {
+        const i64 d = (i64)m - (i64)n + p.offset[OF_C];
+        return (RULE_C & R_LOWER) != 0 ? d >= more : (RULE_C & R_UPPER) != 0 ? d <= 0 : true;
+    }
+    /* wholly left of a real diagonal or right of it, so that columns need no look at each */
+    __device__ __forceinline__ bool keeps_all(const st_params &p, u32 m, u32 n, int v) const
+    {
+        const i64 d = (i64)m - (i64)n + p.offset[OF_C];
+        if (RULE_C == 0) return true;
+        return keeps(p, m, n, v - 1) && ((RULE_C & R_HERMITIAN) == 0 || d < 0 || d >= v);
     }
     /* All of a thread's sums in row m: v(j) are those of column group j, V of them. */
     template <int COUNT, int V, int STEP, class F>
@@ -263,7 +535,7 @@ template <class Acc> struct st_store {
 #if SPLIT
         Acc *to = (Acc *)p.part + (batch + m) * p.N;
 #else
-        TC *to = (TC *)p.c + batch + list_offset<OF_C>(p.m, m);
+        TC *to = base + list_offset<OF_C>(p.m, m);
 #endif
 #pragma unroll
         for (int j = 0; j < COUNT; j++) {
@@ -277,31 +549,43 @@ template <class Acc> struct st_store {
                 for (int i = 0; i < V; i++)
                     if (n + i < p.N) to[n + i] = x[i];
 #else
-            if (CV >= V && n + V <= p.N) {
+            if (CV >= V && n + V <= p.N && keeps_all(p, m, n, V)) {
                 lanes<TC, V> r, *at = (lanes<TC, V> *)(to + cols.offset(p, j, 0));
-                if (beta != 0) r = *at;
+                if (factor.reads()) r = *at;
 #pragma unroll
                 for (int i = 0; i < V; i++) r.e[i] = value(p, t, m, n + i, x[i], r.e[i]);
                 *at = r;
             } else
 #pragma unroll
                 for (int i = 0; i < V; i++)
-                    if (n + i < p.N) {
+                    if (n + i < p.N && keeps(p, m, n + i, 0)) {
                         TC *at = to + cols.offset(p, j, i), old;
-                        if (beta != 0) old = *at;
+                        if (factor.reads()) old = *at;
                         *at = value(p, t, m, n + i, x[i], old);
                     }
 #endif
         }
     }
-    __device__ __forceinline__ TC value(const st_params &p, const st_tile &t, u32 m, u32 n, Acc v, const TC &old) const
+    template <class T> __device__ __forceinline__ T value(const st_params &p, const st_tile &t, u32 m, u32 n, Acc v, const T &old) const
     {
-        ST_ACC x = alpha * (ST_ACC)v;
-        if (beta != 0) x += beta * (sizeof(ST_ACC) == 8 ? (ST_ACC)to_f64(old) : (ST_ACC)to_f32(old));
+        const st_factor<T> &f = factor;
+        if constexpr (st_factor<T>::complex) {
+            if ((RULE_C & R_HERMITIAN) != 0 && (i64)m - (i64)n + p.offset[OF_C] == 0) {
+                T was = old;
+                was.im = 0;
+                T r = f.of(v, was);
+                r.im = 0;
+                return r;
+            }
+            return f.of(v, old);
+        } else {
+            ST_ACC x = f.alpha * (ST_ACC)v;
+            if (f.reads()) x += f.beta * (sizeof(ST_ACC) == 8 ? (ST_ACC)to_f64(old) : (ST_ACC)to_f32(old));
 #if EPI
-        x = st_epilogue(p.epi, x, m, n, t.g);
+            x = st_epilogue(p.epi, x, m, n, t.g);
 #endif
-        return from<TC>(x);
+            return from<T>(x);
+        }
     }
 };
 #endif

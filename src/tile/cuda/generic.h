@@ -30,12 +30,21 @@ typedef struct st_gparams {
     st_gwindow win[ST_BOUNDS];
     uint32_t M, N, K, G;
     uint32_t tiles_m, tiles_n, splits, k_split;
-    double alpha, beta;
+    double alpha, beta, alpha_im, beta_im;
+    int64_t offset[3]; /* of the rules: A and B by row and k of the side, C */
     st_epi_params epi;
 } st_gparams;
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
-typedef enum st_gkind { ST_G_SIMT, ST_G_LDS, ST_G_MMA, ST_G_SKINNY_K, ST_G_SKINNY_N, ST_G_KINDS } st_gkind;
+typedef enum st_gkind {
+    ST_G_SIMT,
+    ST_G_LDS,
+    ST_G_ZMMA,
+    ST_G_MMA,
+    ST_G_SKINNY_K,
+    ST_G_SKINNY_N,
+    ST_G_KINDS
+} st_gkind;
 typedef struct st_grow {
     const char *name; /* of the tile: "128x128x16_s3_simt" */
     st_gkind kind;
@@ -63,6 +72,9 @@ void st_generic_problem(const st_contract *c, const char *text, st_gproblem *g);
 typedef struct st_gconfig {
     int layout[2], vec[2]; /* A, B: 0 along k, 1 along rows; elements a copy */
     int kax, cv, splits;
+    int rule[3]; /* A and B by row and k of the side, C: bits of generic.cuh */
+    int conj[2]; /* complex sides */
+    bool halves; /* c128: an element is copied as two f64 */
     bool epilogue;
     int64_t k_split;
     /* skinny kernels: X is A; its rows as compiled; fragments or rows of W a warp, or rows a lane; rows of W a block; warps */

@@ -19,6 +19,11 @@ static void exchange(st_contract *c)
     int64_t type = c->ta;
     c->ta = c->tb;
     c->tb = type;
+    const st_rule rule = st_rule_transposed(c->rule_a);
+    c->rule_a = st_rule_transposed(c->rule_b);
+    c->rule_b = rule;
+    c->rule_c = st_rule_transposed(c->rule_c);
+    c->pointers = (c->pointers & 4) | (c->pointers & 1) << 1 | (c->pointers >> 1 & 1);
     st_axes *l[] = {&c->m, &c->n, &c->k, &c->batch};
     for (int i = 0; i < 4; i++)
         for (int64_t d = 0; d < l[i]->count; d++) {
@@ -95,11 +100,13 @@ static void side(const st_gproblem *g, int s, int type, const int *allowed, st_g
 /* Elements a copy that a kind's loaders have, the most first. */
 static const int *vectors(const st_grow *row, bool along_rows)
 {
-    static const int one[] = {1, 0}, two[] = {2, 1, 0}, four[] = {4, 1, 0}, eight[] = {8, 4, 2, 1, 0},
+    static const int single[] = {1, 0};
+    if (st_type_is_complex(row->ta)) return single;
+    static const int two[] = {2, 1, 0}, four[] = {4, 1, 0}, eight[] = {8, 4, 2, 1, 0},
                      wide[] = {16, 8, 4, 1, 0};
     const int es = size_of(row->ta);
     switch (row->kind) {
-    case ST_G_SIMT: return !along_rows ? one : es == 8 ? two : four;
+    case ST_G_SIMT: return !along_rows ? single : es == 8 ? two : four;
     case ST_G_LDS: return es == 8 ? two : four;
     default: return es == 2 ? eight : along_rows ? four : wide;
     }
@@ -136,7 +143,9 @@ static double rate(const st_grow *row, int cc)
 {
     const bool big = cc / 10 == 8 ? cc == 80 : cc / 10 == 9 || cc / 10 == 10;
     if (row->kind == ST_G_SIMT)
-        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8 : (cc == 80 ? 64 : 128) * 0.7;
+        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8
+                                     : (cc == 80 ? 64 : 128) * 0.7 / (row->ta == STRATA_C64 ? 4 : 1);
+    if (row->kind == ST_G_ZMMA) return (big ? (cc >= 90 ? 128 : 64) * 0.75 : 1.9) / 4;
     if (row->kind == ST_G_LDS && row->ta == STRATA_F64) return big ? (cc >= 90 ? 128 : 64) * 0.85 : 1.9;
     const double half = cc == 80 ? 1024 : cc == 90 ? 2048 * 0.6 : cc / 10 == 10 ? 1024 : 512;
     if (row->kind == ST_G_LDS) return half / 2 * 0.7;
@@ -190,6 +199,55 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
     return us > least + 3 ? us : least + 3;
 }
 
+/* ---- rules: bits as in generic.cuh --------------------------------------------------------------------------------------- */
+
+enum { R_LOWER = 1, R_UPPER = 2, R_MIRROR = 4, R_HERMITIAN = 8, R_UNIT = 16 };
+
+static int rule_bits(const st_rule *r, bool complex, bool output)
+{
+    if (!r->half) return 0;
+    int bits = r->half == ST_HALF_LOWER ? R_LOWER : R_UPPER;
+    if (r->mirror && !output) bits |= R_MIRROR;
+    if (r->mirror == ST_MIRROR_HERMITIAN && complex) bits |= R_HERMITIAN;
+    if (r->unit && !output) bits |= R_UNIT;
+    return bits;
+}
+
+static bool rules(const st_grow *row, const st_gproblem *g, st_gconfig *f, char *why, size_t n)
+{
+    const st_contract *c = &g->c;
+    const bool complex = st_type_is_complex(row->ta);
+    const st_rule b = st_rule_transposed(c->rule_b); /* by row and k of the side */
+    f->rule[0] = rule_bits(&c->rule_a, complex, false);
+    f->rule[1] = rule_bits(&b, complex, false);
+    f->rule[2] = rule_bits(&c->rule_c, complex, true);
+    f->conj[0] = complex && c->rule_a.conj;
+    f->conj[1] = complex && c->rule_b.conj;
+    if (!(f->rule[0] | f->rule[1] | f->rule[2] | f->conj[0] | f->conj[1]) && !c->pointers) return true;
+    if (row->kind >= ST_G_MMA) return !st_contract_rules(c, why, n);
+    if ((f->rule[0] | f->rule[1] | f->rule[2]) && (g->window || c->k.count > 1)) {
+        snprintf(why, n, "takes halves of matrices with one axis of k and without bounds");
+        return false;
+    }
+    for (int s = 0; s < 2; s++)
+        if ((f->rule[s] & R_MIRROR) && (s ? c->n.count : c->m.count) > 1) {
+            snprintf(why, n, "takes mirrored matrices with one axis each way");
+            return false;
+        }
+    return true;
+}
+
+/* Copies as the rules and addresses need them. */
+static void rule_copies(const st_grow *row, const st_gproblem *g, st_gconfig *f)
+{
+    for (int s = 0; s < 2; s++) {
+        if (f->rule[s] & R_MIRROR) f->layout[s] = 0; /* eight of k by four rows: fair to both images */
+        if ((f->rule[s] & R_MIRROR) || (g->c.pointers >> s & 1)) f->vec[s] = 1;
+    }
+    if (g->c.pointers & 4) f->cv = 1;
+    f->halves = row->kind == ST_G_ZMMA && (g->c.pointers & 3); /* what addresses there are is not known */
+}
+
 bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool epilogue,
                           bool split, st_gconfig *f, char *why, size_t n)
 {
@@ -199,7 +257,7 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
                  gpu->device, gpu->cc / 10, gpu->cc % 10);
         return false;
     }
-    if (!fits_int(g, why, n)) return false;
+    if (!fits_int(g, why, n) || !rules(row, g, f, why, n)) return false;
     if (g->c.k.count > 3) {
         snprintf(why, n, "takes up to 3 axes of k, not %d", (int)g->c.k.count);
         return false;
@@ -229,8 +287,11 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         return false;
     }
     f->kax = g->c.k.count <= 1 ? 1 : 3;
-    const int most = row->kind == ST_G_SIMT ? (size_of(row->tacc) == 8 ? 2 : 4) : 2;
+    const int most = row->kind == ST_G_ZMMA   ? 1
+                     : row->kind == ST_G_SIMT ? (size_of(row->tacc) == 8 ? 2 : 4)
+                                              : 2;
     f->cv = st_generic_together(&g->c.n, &g->c.m, &g->c.batch, 'c', most) ? most : 1;
+    rule_copies(row, g, f);
     f->epilogue = epilogue;
     f->splits = 1;
     if (row->kind >= ST_G_SKINNY_K) return st_skinny_configure(row, g, gpu, split, f, why, n);
@@ -280,6 +341,7 @@ size_t st_generic_workspace(const st_grow *row, const st_gproblem *g, const st_g
 const st_grow *st_generic_unaligned(const st_grow *row, st_gconfig *f)
 {
     f->vec[0] = f->vec[1] = 1;
+    f->halves = row->kind == ST_G_ZMMA;
     if (f->splits == 1) f->cv = 1;
     if (row->kind != ST_G_MMA || gathers(row)) return row;
     int count;
@@ -294,9 +356,16 @@ const st_grow *st_generic_unaligned(const st_grow *row, st_gconfig *f)
 bool st_generic_aligned(const st_gproblem *g, const st_gconfig *f, void *const data[])
 {
     const int a = g->swapped, b = !g->swapped;
-    const uintptr_t need[3] = {(uintptr_t)(f->vec[0] * size_of((int)g->c.ta)),
-                               (uintptr_t)(f->vec[1] * size_of((int)g->c.tb)),
-                               (uintptr_t)(f->cv * size_of((int)g->c.tc))};
+    uintptr_t need[3] = {(uintptr_t)(f->vec[0] * size_of((int)g->c.ta)),
+                         (uintptr_t)(f->vec[1] * size_of((int)g->c.tb)),
+                         (uintptr_t)(f->cv * size_of((int)g->c.tc))};
+    for (int i = 0; i < 3; i++) {
+        /* parts of complex numbers are copied, or stored, one by one */
+        if (g->c.ta == STRATA_C64 && need[i] == 8) need[i] = 4;
+        if (g->c.ta == STRATA_C128 && (i == 2 || f->halves)) need[i] = 8;
+        if (g->c.pointers >> i & 1)
+            need[i] = 1; /* an array of addresses, of elements that any address suits */
+    }
     return (uintptr_t)data[a] % need[0] == 0 && (uintptr_t)data[b] % need[1] == 0 &&
            (uintptr_t)data[2] % need[2] == 0;
 }
@@ -353,6 +422,9 @@ void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfi
         p->tiles_m = (uint32_t)st_ceil_div(g->M, row->bm);
         p->tiles_n = (uint32_t)st_ceil_div(g->N, row->bn);
     }
+    p->offset[0] = g->c.rule_a.offset;
+    p->offset[1] = -g->c.rule_b.offset;
+    p->offset[2] = g->c.rule_c.offset;
     p->splits = (uint32_t)f->splits;
     p->k_split = (uint32_t)f->k_split;
 }
@@ -363,8 +435,12 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
     int a, b;
     if (row->kind >= ST_G_SKINNY_K) return 0;
     if (row->kind == ST_G_SIMT) {
-        a = row->bk * (row->bm + (f->layout[0] ? 0 : q)) * es;
-        b = row->bk * (row->bn + (f->layout[1] ? 0 : q)) * es;
+        const int pad = row->ta == STRATA_C64 ? 4 : q; /* its parts lie apart */
+        a = row->bk * (row->bm + (f->layout[0] ? 0 : pad)) * es;
+        b = row->bk * (row->bn + (f->layout[1] ? 0 : pad)) * es;
+    } else if (row->kind == ST_G_ZMMA) {
+        a = (f->layout[0] ? row->bk * (row->bm + 2) : row->bm * (row->bk + 4)) * es;
+        b = (f->layout[1] ? row->bk * (row->bn + 2) : row->bn * (row->bk + 4)) * es;
     } else if (row->kind == ST_G_LDS) {
         const int pad = es == 8 ? 4 : 8; /* of rows along m or n */
         a = (f->layout[0] ? row->bk * (row->bm + pad) : row->bm * (row->bk + 4)) * es;

@@ -39,10 +39,10 @@ void st_generic_id(const st_grow *row, int tc, bool split, char *id, size_t n)
              split ? "_sk" : "", row->cc);
 }
 
-static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_mma.cu", "skinny_k.cu",
-                                               "skinny_n.cu"},
-                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_mma", "skinny_k",
-                                                     "skinny_n"};
+static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_zmma.cu",
+                                               "gemm_mma.cu",  "skinny_k.cu", "skinny_n.cu"},
+                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_zmma",
+                                                     "gemm_mma",  "skinny_k", "skinny_n"};
 
 void st_generic_option(st_gspec *s, const char *fmt, ...)
 {
@@ -69,8 +69,17 @@ static void tile_options(const st_grow *row, const st_gproblem *g, const st_gcon
     if (row->kind == ST_G_SIMT) {
         st_generic_option(s, "-DLM=%d", row->lanes_m);
         st_generic_option(s, "-DLN=%d", 32 / row->lanes_m);
+        st_generic_option(s, "-DKU=%d", row->bn == 256 ? 4 : 2);
     }
     if (row->kind == ST_G_LDS) st_generic_option(s, "-DDEEP=%d", row->lanes_m);
+    if (row->kind == ST_G_ZMMA) st_generic_option(s, "-DHALVES=%d", f->halves);
+    for (int i = 0; i < 3; i++)
+        if (f->rule[i]) st_generic_option(s, "-DRULE_%c=%d", "ABC"[i], f -> rule[i]);
+    if (f->conj[0] || f->conj[1]) {
+        st_generic_option(s, "-DCA=%d", f->conj[0]);
+        st_generic_option(s, "-DCB=%d", f->conj[1]);
+    }
+    if (g->c.pointers) st_generic_option(s, "-DPTRS=%d", (int)g->c.pointers);
     st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
     st_generic_option(s, "-DVA=%d", f->vec[0]);
     st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
@@ -105,7 +114,8 @@ static void skinny_options(const st_grow *row, const st_gconfig *f, st_gspec *s)
 /* What the epilogue computes in: f64 where C or the sums need it. */
 static const char *accumulator(const st_grow *row, int tc)
 {
-    return tc == STRATA_F64 || tc == STRATA_I32 || row->tacc == STRATA_F64 ? "double" : "float";
+    return tc == STRATA_F64 || tc == STRATA_C128 || tc == STRATA_I32 || row->tacc == STRATA_F64 ? "double"
+                                                                                                : "float";
 }
 
 void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig *f, int tc,
@@ -121,7 +131,8 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
     st_generic_option(s, "-DTA=%s", st_cuda_type((int)g->c.ta));
     st_generic_option(s, "-DTB=%s", st_cuda_type((int)g->c.tb));
     st_generic_option(s, "-DTC=%s", st_cuda_type(split ? row->tacc : tc));
-    st_generic_option(s, "-DST_ACC=%s", split ? "float" : accumulator(row, tc));
+    st_generic_option(s, "-DST_ACC=%s",
+                      split && !st_type_is_complex(row->tacc) ? "float" : accumulator(row, tc));
     st_generic_option(s, "-DSPLIT=%d", split);
     st_generic_option(s, "-DEPI=%d", s->spec.generated != NULL);
     if (row->kind >= ST_G_SKINNY_K)
@@ -148,5 +159,7 @@ void st_generic_sum_spec(const st_grow *row, const st_gproblem *g, const st_gcon
     st_generic_option(s, "-DKAX=1");
     st_generic_option(s, "-DNAX=%d", g->c.n.count <= 1 ? 1 : 4);
     st_generic_option(s, "-DCV=%d", f->cv);
+    if (f->rule[2]) st_generic_option(s, "-DRULE_C=%d", f->rule[2]);
+    if (g->c.pointers & 4) st_generic_option(s, "-DPTRS=4");
     st_generic_option(s, "-DEPI=%d", generated != NULL);
 }

@@ -8,6 +8,8 @@
 typedef struct bounds_params { /* st_bounds of contract_reference.cu */
     int64_t limit[ST_BOUNDS], offset[ST_BOUNDS], row[ST_BOUNDS][ST_AXES], k[ST_BOUNDS][ST_AXES];
     int64_t rows, cols, depth, items;
+    st_rule rule[3];
+    int64_t pointers;
 } bounds_params;
 typedef struct reference_plan {
     st_contract_plan head;
@@ -42,7 +44,11 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         snprintf(out->why, sizeof out->why,
                  "takes complex numbers in all of A, B and C, and without an epilogue");
     }
-    if (out->us >= 0 && st_contract_rules(c, out->why, sizeof out->why)) out->us = -1;
+    const bool one_a = c->m.count <= 1 && c->k.count <= 1, one_b = c->k.count <= 1 && c->n.count <= 1;
+    if (out->us >= 0 && ((c->rule_a.mirror && !one_a) || (c->rule_b.mirror && !one_b))) {
+        out->us = -1;
+        snprintf(out->why, sizeof out->why, "takes mirrored matrices with one axis each way");
+    }
     if (out->us < 0) return 1;
     const double mn =
         (double)st_axes_len(&c->batch) * (double)st_axes_len(&c->m) * (double)st_axes_len(&c->n);
@@ -60,14 +66,19 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const uint64_t t0 = st_trace_begin();
     st_gparams a = p->params;
     bounds_params w = p->bounds;
-    strata_status s = st_contract_scalars(h, &p->head, r, &a.alpha, &a.beta);
+    double alpha[2], beta[2];
+    strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
     if (s) return s;
+    a.alpha = alpha[0];
+    a.alpha_im = alpha[1];
+    a.beta = beta[0];
+    a.beta_im = beta[1];
     const int64_t all = w.rows * w.cols * w.items;
     if (all == 0) return STRATA_OK;
     a.a = data[0];
     a.b = data[1];
     a.c = data[2];
-    if (a.alpha == 0) w.depth = 0;
+    if (a.alpha == 0 && a.alpha_im == 0) w.depth = 0;
     st_cuda_epilogue_params(&p->g.own, false, data, &a.epi);
     void *args[] = {&a, &w};
     const st_gpu_launch l = {.kernel = p->kernel,
@@ -87,6 +98,10 @@ static void bind_bounds(const st_gproblem *g, bounds_params *w)
     w->cols = g->N;
     w->depth = g->K;
     w->items = g->G;
+    w->rule[0] = g->own.rule_a;
+    w->rule[1] = g->own.rule_b;
+    w->rule[2] = g->own.rule_c;
+    w->pointers = g->own.pointers;
     for (int b = 0; b < ST_BOUNDS; b++) {
         w->limit[b] = INT64_MAX;
         if (b >= g->own.bounds) continue;
