@@ -391,7 +391,14 @@ int64_t st_vec_iamax(strata_handle *h, int type, int64_t n, bool least, st_vec x
     for (int64_t i = 1; i < w.pieces; i++)
         if (!(best[i][0] <= best[piece][0]) && best[piece][0] == best[piece][0]) piece = i;
     const double m = best[piece][0];
-    for (int64_t i = piece * w.piece; i < n; i++) {
+    enum { LOOK = 128 }; /* by the kernel until the place is near */
+    int64_t from = piece * w.piece;
+    for (; x.step == 1 && from + LOOK <= n; from += LOOK) {
+        double v[4] = {0};
+        amax_chunk(&w, LOOK, x.p + from * w.size, NULL, v);
+        if (v[0] == m || v[0] != v[0]) break;
+    }
+    for (int64_t i = from; i < n; i++) {
         const double v = magnitude(&w, x.p + i * x.step * w.size);
         if (v == m || v != v) return i;
     }
