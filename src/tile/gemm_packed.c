@@ -143,8 +143,7 @@ bool st_packed_consider(strata_handle *h, const st_problem *pr, st_candidate *c)
     if (!setup(h, pr, c, &p, c->why, sizeof c->why)) return false;
     st_packed_describe(&p, row, c);
     c->us = p.threads > 1 ? p.us / p.threads * 1.08 + 1.0 : p.us;
-    c->workspace =
-        workspace_of(&p); /* the epilogue's scratch comes on top when it is parsed: see build */
+    c->workspace = workspace_of(&p); /* the epilogue's scratch comes on top when it is parsed: see build */
     return true;
 }
 
