@@ -26,7 +26,6 @@ struct factor { /* st_factor */
 
 #if COMPLEX
 INL T make(R re, R im = 0) { T r; r.re = re; r.im = im; return r; }
-INL T operator+(T a, T b) { return make(a.re + b.re, a.im + b.im); }
 INL T operator-(T a, T b) { return make(a.re - b.re, a.im - b.im); }
 INL T operator*(T a, T b) { return make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); }
 INL T scaled(T a, R f) { return make(a.re * f, a.im * f); }

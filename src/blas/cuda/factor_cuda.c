@@ -101,13 +101,13 @@ strata_status st_factor_cuda(strata_handle *h, const char *who, const st_factor 
     return st_gpu_run(h, &launch);
 }
 
-/* Ahead of time: the teams of a warp and less, and of two, in shared memory. */
+/* Ahead of time: LU, solutions and inverses of f32 and f64, teams of up to a warp, in shared memory. */
 static bool pack_list(int cc, int i, st_gpu_spec *s)
 {
     static _Thread_local factor_text t;
     (void)cc;
-    if (i >= 4 * TYPES * OPS) return false;
-    *s = spec_of(i / (4 * TYPES), i / 4 % TYPES, team_of[i % 4], true, &t);
+    if (i >= 3 * 2 * 3) return false;
+    *s = spec_of(i / 6, i / 3 % 2, team_of[i % 3], true, &t);
     return true;
 }
 __attribute__((constructor)) static void enter_pack(void) { st_gpu_register_pack(pack_list); }

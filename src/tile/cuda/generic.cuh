@@ -203,10 +203,10 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
         const T *base = matrix<const T, W>(p, g);
         r0 = first_row;
         origin = base;
-        place = S::at(row_at(0), k_at(0));
-        asm("" : "+r"(place)); /* kept, not made anew on every path: NVRTC's optimiser would */
         f = threadIdx.x % LF;
         s = threadIdx.x / LF;
+        place = S::at(row_at(0), k_at(0));
+        asm("" : "+r"(place)); /* kept, not made anew on every path: NVRTC's optimiser would */
         whole = LAYOUT == LK || r0 + ROWS <= count;
 #pragma unroll
         for (int i = 0; i < RI; i++) {
