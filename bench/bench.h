@@ -208,7 +208,7 @@ enum { GEMM_SHAPES = 256 };
 int gemm_shapes(const char **words, int n, const char *usual, gemm_shape *out);
 
 int bench_gemm(bench *b, const char **words, int n);
-int bench_blas(bench *b, const char **words, int n); /* levels 1 and 2; hands 3 on */
+int bench_blas(bench *b, const char **words, int n);  /* levels 1 and 2; hands 3 on */
 int bench_blas3(bench *b, const char **words, int n); /* blas3.c: level 3 of the BLAS */
 int bench_conv(bench *b, const char **words, int n);
 int bench_pointwise(bench *b, const char **words, int n);

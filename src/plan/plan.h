@@ -141,7 +141,7 @@ typedef struct st_kept {
 } st_kept;
 
 /* choose.c */
-enum { ST_MAX_CANDIDATES = 256 };
+enum { ST_MAX_CANDIDATES = 1024 }; /* Hopper and the generic kernels list some 300 for 8-bit types */
 typedef enum st_chosen_by { ST_BY_PREDICTION, ST_BY_MEASUREMENT, ST_BY_CALLER, ST_BY_CODE } st_chosen_by;
 typedef struct st_choice {
     st_candidate *list;

@@ -431,8 +431,7 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
                                operands[n].name);
         data[n] = t->data;
     }
-    const size_t bytes =
-        st_pw_program_key(key, operands, n, axes, st_pw_program_second(h, operands, n));
+    const size_t bytes = st_pw_program_key(key, operands, n, axes, st_pw_program_second(h, operands, n));
     const st_problem pr = {ST_OP_POINTWISE, who, key, bytes, program};
     const strata_plan *plan;
     strata_status s = st_plan_get(h, &pr, &plan);

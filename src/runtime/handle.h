@@ -44,9 +44,9 @@ struct strata_handle {
         unsigned reach_next;
     } cuda;
     atomic_uintptr_t
-        busy;        /* the thread whose call uses the workspace or changes the cache: st_handle_enter */
-    bool batch_invariant;        /* plan layer: strata_set_batch_invariant */
-    double find_seconds;         /* plan layer: strata_find; 0: no search at first use */
+        busy;             /* the thread whose call uses the workspace or changes the cache: st_handle_enter */
+    bool batch_invariant; /* plan layer: strata_set_batch_invariant */
+    double find_seconds;  /* plan layer: strata_find; 0: no search at first use */
     bool find_reorders;
     void *plan_slot; /* plan layer's cache */
     void (*plan_slot_free)(void *);
