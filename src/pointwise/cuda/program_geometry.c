@@ -243,7 +243,8 @@ static bool go_rows(st_pw_cuda *c, const st_pw_device *d)
     const int most = elements_held(c);
     st_cuda_program trial = c->p;
     const bool kept = !c->s->f64 && st_expr_cuda_keep(&trial) > 0;
-    const int largest = d->cc >= 90 ? CLUSTER_THREADS : 1024;
+    /* 1024 threads leave 64 registers each, of which ptxas spills some but on 8.0: longer lines are streamed there */
+    const int largest = d->cc >= 90 ? CLUSTER_THREADS : d->cc == 80 ? 1024 : 512;
     c->way = ST_PW_WAY_ROWS;
     if (d->cc >= 90 && c->n > RING_FROM) {
         go_long_rows(c, slots, kept && most > 32 && c->n <= 16384 ? 32 : most, kept);

@@ -139,7 +139,13 @@ template <bool WIDE> INL void step(const st_sides &s, u32 n, u32 k, float (*acc)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) skinny_n(const __grid_constant__ st_params p)
+/* below 9.0 ptxas, left to itself, spills a few bytes for a second block's sake */
+#if __CUDA_ARCH__ < 900
+#    define BOUNDS __launch_bounds__(WARPS * 32, 1)
+#else
+#    define BOUNDS __launch_bounds__(WARPS * 32)
+#endif
+extern "C" __global__ void BOUNDS skinny_n(const __grid_constant__ st_params p)
 {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     st_tile t;

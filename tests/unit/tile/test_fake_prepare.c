@@ -27,7 +27,7 @@ static st_contract product(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t
 static void the_copy_alone(void **state)
 {
     (void)state;
-    enum { M = 256, N = 512, K = 200, LDB = 203 }; /* rows of B are at no multiple of 16 bytes */
+    enum { M = 1024, N = 1024, K = 1000, LDB = 1003 }; /* rows of B are at no multiple of 16 bytes */
     strata_plan *p;
     const st_contract c = product(M, N, K, K, LDB);
     test_ok(h, st_tile_plan(h, "strata_gemm_plan", &c, NULL, 1, 0, NULL, &p));
