@@ -27,6 +27,8 @@ static void scatter(char *to, int64_t step, const char *from, int64_t n, int64_t
 
 /* What sticks out of a group: a few elements of one line, [first, first + n), without a kernel. */
 enum { CORNER = 8 };
+/* Nothing sticks out of a whole matrix: there a line's sum has one order whatever the number of lines or rows. */
+ST_INLINE bool whole(const st_lines *l) { return l->kl >= l->m && l->ku >= l->n; }
 #define CORNERS(name, T)                                                                                     \
     static void name##_real(st_lines_op op, int64_t n, T *a, const T *t, const T *u, T *y, const T *x, T *s) \
     {                                                                                                        \
@@ -61,12 +63,12 @@ ST_INLINE void run_kernel(const st_lines *l, const st_lines_work *w, int64_t j0,
     const char *t = w->t ? (const char *)w->t + line : NULL, *u = w->u ? (const char *)w->u + line : NULL,
                *x = w->x ? (const char *)w->x + row : NULL;
     char *y = w->y ? (char *)w->y + row : NULL, *s = w->s ? (char *)w->s + line : NULL;
-    if (m <= CORNER && lines == 1 && l->type == STRATA_F32) {
+    if (m <= CORNER && lines == 1 && !whole(l) && l->type == STRATA_F32) {
         corner_f32_real(w->op, m, a[0], (const void *)t, (const void *)u, (void *)y, (const void *)x,
                         (void *)s);
         return;
     }
-    if (m <= CORNER && lines == 1 && l->type == STRATA_F64) {
+    if (m <= CORNER && lines == 1 && !whole(l) && l->type == STRATA_F64) {
         corner_f64_real(w->op, m, a[0], (const void *)t, (const void *)u, (void *)y, (const void *)x,
                         (void *)s);
         return;
@@ -125,7 +127,7 @@ void st_lines_block(const st_lines *l, const st_lines_work *w, int64_t j0, int64
                       hi = st_min64(i1, st_lines_end(l, j));
         /* a narrow band is faster line by line */
         const bool band = l->kl < l->m && l->ku < l->n && l->kl > 0 && l->ku > 0;
-        const bool common = hi - lo >= (band ? 24 : 4) && lines > 1;
+        const bool common = lines > 1 && (whole(l) || hi - lo >= (band ? 24 : 4));
         if (common) {
             group(l, w, j0, j, lines, i0, lo, hi);
             if (st_lines_first(l, j) >= lo && st_lines_end(l, j + lines - 1) <= hi)
