@@ -3,28 +3,8 @@
 #include <stdlib.h>
 #include <strata.h>
 #include <string.h>
+#include "handle.h"
 #include "support.h"
-
-static strata_handle *h;
-static bool gpu;
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    gpu = strstr(strata_handle_device(h), "cuda") != NULL;
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
-static bool values(void)
-{
-    const char *v = getenv("STRATA_TEST_VALUES");
-    return !v || strcmp(v, "ignore") != 0;
-}
 
 static const char scale[] = "extern \"C\" __global__ void scale(const float *x, float *y, int n, float f)\n"
                             "{\n"
@@ -60,7 +40,7 @@ static void runs(void **s)
                        .params = &params,
                        .params_bytes = sizeof params};
     strata_plan *p;
-    if (!gpu) {
+    if (!on_gpu()) {
         test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_UNSUPPORTED, "strata_custom_plan",
                    "CUDA C", "strata_fused");
         assert_null(p);
@@ -77,7 +57,8 @@ static void runs(void **s)
                strata_plan_describe(p));
     test_ok(h, strata_plan_run(h, p, (void *[]){x, y}, NULL));
     test_ok(h, strata_synchronize(h));
-    for (int i = 0; i < N && values(); i++) test_check(y[i] == 3 * x[i], "y[%d] is %g", i, (double)y[i]);
+    for (int i = 0; i < N && !test_values_ignored(); i++)
+        test_check(y[i] == 3 * x[i], "y[%d] is %g", i, (double)y[i]);
     test_check(y[N] == 7, "the kernel wrote behind y");
     strata_plan_destroy(p);
 }
@@ -102,11 +83,11 @@ static void epilogue(void **s)
                        .epilogue = "pre = acc + bias[n]; out = sat_i8(relu(pre) * 2)",
                        .output = "y"};
     strata_plan *p;
-    if (!gpu) return;
+    if (!on_gpu()) return;
     test_ok(h, strata_custom_plan(h, &c, ops, &p));
     test_ok(h, strata_plan_run(h, p, (void *[]){x, pre, bias, y}, NULL));
     test_ok(h, strata_synchronize(h));
-    for (int i = 0; i < ROWS * COLS && values(); i++) {
+    for (int i = 0; i < ROWS * COLS && !test_values_ignored(); i++) {
         const float z = x[i] + bias[i % COLS];
         test_check(pre[i] == z && y[i] == (z > 0 ? 2 * z : 0), "%d: pre %g, y %d", i, (double)pre[i], y[i]);
     }
@@ -133,7 +114,7 @@ static void refusals(void **s)
     test_error(h, strata_custom_plan(h, &c, ops, NULL), STRATA_ERROR_ARGUMENT, "address for the plan");
     c.reserved[1] = 1;
     test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "reserved");
-    if (!gpu) return;
+    if (!on_gpu()) return;
 #define BAD(field, value, status, ...)                                          \
     do {                                                                        \
         c = good;                                                               \
@@ -153,7 +134,7 @@ static void refusals(void **s)
     test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_IO, "/nowhere/kernel.cu", "No such file");
     const strata_operand twice[] = {ops[0], ops[0], {NULL, {0}}};
     test_error(h, strata_custom_plan(h, &good, twice, &p), STRATA_ERROR_ARGUMENT, "given twice");
-    if (!values()) return; /* the double of the compiler takes any text */
+    if (test_values_ignored()) return; /* the double of the compiler takes any text */
     BAD(source, "extern \"C\" __global__ void scale() { oops }", STRATA_ERROR_INTERNAL, "does not compile",
         "oops");
 }

@@ -7,31 +7,11 @@
 #include <strata.h>
 #include <string.h>
 #include "levels.h"
+#include "handle.h"
 #include "support.h"
-
-static strata_handle *h;
-static bool gpu;
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    gpu = strstr(strata_handle_device(h), "cuda") != NULL;
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 typedef double _Complex num;
 static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
-static bool values(void)
-{
-    const char *v = getenv("STRATA_TEST_VALUES");
-    return !v || strcmp(v, "ignore") != 0;
-}
 static double unit(strata_type t) { return t == STRATA_F32 || t == STRATA_C64 ? 0x1p-24 : 0x1p-53; }
 
 static num get(const strata_tensor *t, int64_t b, int64_t i, int64_t j)
@@ -123,7 +103,7 @@ static void lu(void **state)
         const strata_tensor P = strata_array(piv, STRATA_I32, 2, (int64_t[]){items, least}, NULL),
                             N = strata_vector(info, STRATA_I32, items, 1), none = {0};
         ready(strata_getrf(h, A, exchange ? P : none, N));
-        for (int64_t b = 0; b < items && values(); b++) {
+        for (int64_t b = 0; b < items && !test_values_ignored(); b++) {
             num *p = was + b * m * n;
             test_check(info[b] == 0, "info %d", info[b]);
             for (int64_t i = 0; exchange && i < least; i++) {
@@ -157,7 +137,7 @@ static void lu(void **state)
             const bool t = k % 3 == 1, cj = t && k % 2;
             ready(strata_getrf(h, S, P, N));
             ready(strata_getrs(h, S, P, B, &(strata_getrs_options){.transpose = t, .conjugate = cj}));
-            for (int64_t b = 0; b < items && values(); b++)
+            for (int64_t b = 0; b < items && !test_values_ignored(); b++)
                 for (int64_t i = 0; i < least; i++)
                     for (int64_t j = 0; j < nrhs; j++) {
                         num s = 0;
@@ -200,11 +180,12 @@ static void inverses(void **state)
         for (int64_t i = 0; i < n; i++) put(&A, items - 1, i, n / 2, 0); /* one column of zeros: singular */
         num *was = snapshot(&A), *before = snapshot(&C);
         ready(strata_matinv(h, A, C, N));
-        if (values()) test_check(info[items - 1] > 0, "info of the singular item is %lld", info[items - 1]);
-        for (int64_t i = 0; i < n * n && values(); i++)
+        if (!test_values_ignored())
+            test_check(info[items - 1] > 0, "info of the singular item is %lld", info[items - 1]);
+        for (int64_t i = 0; i < n * n && !test_values_ignored(); i++)
             test_check(flat(&C, items - 1, i) == before[(items - 1) * n * n + i],
                        "the singular item's output was written");
-        for (int64_t b = 0; b < items - 1 && values(); b++) {
+        for (int64_t b = 0; b < items - 1 && !test_values_ignored(); b++) {
             double top = 0;
             test_check(info[b] == 0, "info %lld", info[b]);
             for (int64_t i = 0; i < n * n; i++) top = fmax(top, cabs(flat(&C, b, i)));
@@ -221,7 +202,7 @@ static void inverses(void **state)
                 test_check(flat(&A, b, i) == was[b * n * n + i], "A was written");
         ready(strata_getrf(h, A, P, N));
         ready(strata_getri(h, A, P, D, N));
-        for (int64_t b = 0; b < items - 1 && values(); b++)
+        for (int64_t b = 0; b < items - 1 && !test_values_ignored(); b++)
             for (int64_t i = 0; i < n * n; i++)
                 test_check(cabs(flat(&D, b, i) - flat(&C, b, i)) <= 1e-3 * (1 + cabs(flat(&C, b, i))),
                            "getri");
@@ -247,7 +228,7 @@ static void qr(void **state)
                      (long long)n);
         num *was = snapshot(&A);
         ready(strata_geqrf(h, A, strata_array(tau, type, 2, (int64_t[]){items, least}, NULL)));
-        for (int64_t b = 0; b < items && values(); b++) {
+        for (int64_t b = 0; b < items && !test_values_ignored(); b++) {
             num q[120 * 120] = {0};
             for (int64_t i = 0; i < m; i++)
                 q[i * m + i] = 1; /* Q = H_0 H_1 ...: apply to the identity from the last */
@@ -269,7 +250,7 @@ static void qr(void **state)
                                cabs(s - was[(b * m + i) * n + j]));
                 }
         }
-        if (m >= n && values()) { /* least squares: A^H (A x - b) = 0 */
+        if (m >= n && !test_values_ignored()) { /* least squares: A^H (A x - b) = 0 */
             strata_tensor S = batch(&r, type, items, m, n), B = batch(&r, type, items, m, 2);
             num *a = snapshot(&S), *rhs = snapshot(&B);
             int *info = host(sizeof *info * (size_t)items);
@@ -318,7 +299,7 @@ static void alone(void **state)
     const strata_tensor P = strata_array(piv, STRATA_I32, 2, (int64_t[]){ITEMS, SIZE}, NULL), none = {0};
     ready(strata_getrf(h, A, P, none));
     ready(strata_getrf(h, strata_pointers(one, (const void *const *)at, ITEMS), P, none));
-    for (int64_t b = 0; b < ITEMS && values(); b++)
+    for (int64_t b = 0; b < ITEMS && !test_values_ignored(); b++)
         for (int64_t i = 0; i < SIZE * SIZE; i++) {
             const double x = creal(get(&A, b, i / SIZE, i % SIZE)), y = creal(get(&B, b, i / SIZE, i % SIZE));
             test_check(x == y || (b == 3 && x != x && y != y), "item %lld: %g and %g", (long long)b, x, y);
@@ -355,7 +336,7 @@ static void refusals(void **state)
     test_error(h, strata_gels(h, W, strata_matrix(b, STRATA_F64, 4, 2, STRATA_ROW_MAJOR, 0), N),
                STRATA_ERROR_SHAPE, "as many rows as columns");
     test_error(h, strata_geqrf(h, A, none), STRATA_ERROR_TYPE, "tau");
-    if (!gpu) {
+    if (!on_gpu()) {
         const strata_tensor E = strata_matrix(a, STRATA_F64, 0, 0, STRATA_ROW_MAJOR, 0);
         test_ok(h, strata_getrf(h, E, strata_vector(piv, STRATA_I32, 0, 1), N));
         test_check(info[0] == 0, "info of nothing is %d", info[0]);

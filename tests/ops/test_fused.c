@@ -4,21 +4,8 @@
 #include <math.h>
 #include <strata.h>
 #include "levels.h"
+#include "handle.h"
 #include "support.h"
-
-static strata_handle *h;
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 #define RUN(program, axes_, ...)                                                 \
     strata_fused(h, program, (const strata_operand[]){__VA_ARGS__, {NULL, {0}}}, \

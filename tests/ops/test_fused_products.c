@@ -4,23 +4,10 @@
 #include <math.h>
 #include <strata.h>
 #include "levels.h"
+#include "handle.h"
 #include "support.h"
 #include <stdlib.h>
 #include <string.h>
-
-static strata_handle *h;
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 #define OPS(...)             \
     (const strata_operand[]) \

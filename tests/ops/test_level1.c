@@ -5,28 +5,15 @@
 #include <float.h>
 #include <math.h>
 #include <strata.h>
+#include "handle.h"
 #include "support.h"
 
 #ifndef CMPLXL /* the C library has it for gcc only */
 #    define CMPLXL(re, im) __builtin_complex((long double)(re), (long double)(im))
 #endif
 typedef long double _Complex wide;
-static strata_handle *h;
 static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
 enum { kinds = 4 };
-
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 static bool is_complex(strata_type t) { return t == STRATA_C64 || t == STRATA_C128; }
 static strata_type part_of(strata_type t)

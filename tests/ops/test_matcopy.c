@@ -4,24 +4,12 @@
 #include <complex.h>
 #include <math.h>
 #include <strata.h>
+#include "handle.h"
 #include "support.h"
 
 typedef double _Complex number;
-static strata_handle *h;
 static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
 
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 static bool is_complex(strata_type t) { return t == STRATA_C64 || t == STRATA_C128; }
 static bool is_f32(strata_type t) { return t == STRATA_F32 || t == STRATA_C64; }
 static int64_t size_of(strata_type t) { return (int64_t)strata_type_bits(t) / 8; }

@@ -3,23 +3,10 @@
 #include <math.h>
 #include <strata.h>
 #include "levels.h"
+#include "handle.h"
 #include "support.h"
 
-static strata_handle *h;
 static const strata_tensor none;
-
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 /* the window of output (p, q) in numbers */
 typedef struct window {

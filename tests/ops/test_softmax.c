@@ -4,21 +4,8 @@
 #include <math.h>
 #include <strata.h>
 #include "levels.h"
+#include "handle.h"
 #include "support.h"
-
-static strata_handle *h;
-static int setup(void **s)
-{
-    (void)s;
-    test_ok(NULL, strata_create(&h, test_device()));
-    return 0;
-}
-static int teardown(void **s)
-{
-    (void)s;
-    strata_destroy(h);
-    return 0;
-}
 
 /* of the line through idx along axis: max, log(sum(exp(x - max))) */
 static void line_of(const strata_tensor *x, const int64_t *idx, int axis, double *max, double *lse)

@@ -51,6 +51,8 @@ uint64_t test_u64(test_rng *r);
 int64_t test_int(test_rng *r, int64_t lo, int64_t hi); /* lo <= x <= hi */
 double test_real(test_rng *r, double lo, double hi);
 bool test_chance(test_rng *r, double p);
+/* STRATA_TEST_VALUES=ignore: wrong values are no failure, wrong errors are. For runs on a driver that computes nothing (tools/check_cuda). */
+bool test_values_ignored(void);
 /* n, or more when STRATA_SOAK is set */
 int test_rounds(int n);
 
