@@ -22,21 +22,6 @@
 #define Y const void *y, blas_int incy
 #define YO void *y, blas_int incy
 
-/* P: letter; REAL: type of a real factor; FULL(x) BANDED(x) PACKED(x): names of the symmetric or Hermitian routines */
-#define P s
-#define REAL float
-#define TYPE STRATA_F32
-#include "compat/blas/level2.inc"
-#define P d
-#define REAL double
-#define TYPE STRATA_F64
-#include "compat/blas/level2.inc"
-#define COMPLEX
-#define P c
-#define REAL float
-#define TYPE STRATA_C64
-#include "compat/blas/level2.inc"
-#define P z
-#define REAL double
-#define TYPE STRATA_C128
-#include "compat/blas/level2.inc"
+/* FULL(x) BANDED(x) PACKED(x): names of the symmetric or Hermitian routines */
+#define BODY "compat/blas/level2.inc"
+#include "compat/blas/every_type.inc"

@@ -18,21 +18,5 @@
 #define BO void *b, blas_int ldb
 #define CO void *c, blas_int ldc
 
-/* P: letter; REAL: type of a real factor */
-#define P s
-#define REAL float
-#define TYPE STRATA_F32
-#include "compat/blas/level3.inc"
-#define P d
-#define REAL double
-#define TYPE STRATA_F64
-#include "compat/blas/level3.inc"
-#define COMPLEX
-#define P c
-#define REAL float
-#define TYPE STRATA_C64
-#include "compat/blas/level3.inc"
-#define P z
-#define REAL double
-#define TYPE STRATA_C128
-#include "compat/blas/level3.inc"
+#define BODY "compat/blas/level3.inc"
+#include "compat/blas/every_type.inc"
