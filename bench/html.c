@@ -12,22 +12,6 @@ static const char *const colours[] = {"#d62728", "#1f77b4", "#2ca02c", "#9467bd"
                                       "#8b008b", "#b8860b", "#4682b4", "#fa8072"};
 enum { COLOURS = sizeof colours / sizeof *colours };
 
-static void text(FILE *f, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '<')
-            fputs("&lt;", f);
-        else if (*s == '>')
-            fputs("&gt;", f);
-        else if (*s == '&')
-            fputs("&amp;", f);
-        else if (*s == '"')
-            fputs("&quot;", f);
-        else
-            fputc(*s, f);
-    }
-}
-
 typedef struct axes {
     double x0, x1, y0, y1; /* logarithms where `log` */
     bool logx, logy;
@@ -67,7 +51,7 @@ static void legend(const bench *b, FILE *f)
     fputs("<p class=\"legend\">", f);
     for (int i = 0; i < b->column_count; i++) {
         fprintf(f, "<span style=\"color:%s\">&#9679;</span> ", colours[i % COLOURS]);
-        text(f, b->columns[i]);
+        cli_html_text(f, b->columns[i]);
         fputs(" &nbsp; ", f);
     }
     fputs("</p>\n", f);
@@ -121,7 +105,7 @@ static void roofline(const bench *b, FILE *f)
             if (!t || t->wrong || !(t->rate > 0)) continue;
             fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\"><title>",
                     sx(&a, c->flops / c->bytes), sy(&a, t->rate), k == 0 ? 5 : 4, colours[k % COLOURS]);
-            text(f, c->name);
+            cli_html_text(f, c->name);
             fprintf(f, ", %s: %.1f GFLOP/s</title></circle>\n", t->name, t->rate);
         }
     fputs("</svg>\n", f);
@@ -165,7 +149,7 @@ static void ratios(const bench *b, FILE *f)
     for (int i = 0; i < b->count; i += every) {
         fprintf(f, "<text transform=\"translate(%.1f %d) rotate(-35)\" text-anchor=\"end\">", sx(&a, i) + 4,
                 HEIGHT - BOTTOM + 14);
-        text(f, short_name(b->rows[i].name));
+        cli_html_text(f, short_name(b->rows[i].name));
         fputs("</text>\n", f);
     }
     for (int k = b->column_count - 1; k > 0; k--) {
@@ -185,7 +169,7 @@ static void ratios(const bench *b, FILE *f)
             if (!t || t->wrong || !(t->ratio > 0)) continue;
             fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"><title>", sx(&a, i),
                     sy(&a, t->ratio), colours[k % COLOURS]);
-            text(f, b->rows[i].name);
+            cli_html_text(f, b->rows[i].name);
             fprintf(f, ": %.3f of %s</title></circle>\n", t->ratio, t->name);
         }
     }
@@ -201,7 +185,7 @@ static void cell(FILE *f, const contender *t, bool ours)
         fprintf(f, "<td class=\"bad\" title=\"error %.3g times its bound\">wrong</td>", t->error);
     else {
         fprintf(f, "<td title=\"%.4g us, %d rounds; ", t->us, t->rounds);
-        text(f, t->note);
+        cli_html_text(f, t->note);
         fprintf(f, "\"%s>%.*f<small> %.0f%%</small></td>", ours ? " class=\"ours\"" : "",
                 t->rate < 10 ? 2 : 1, t->rate, t->percent);
     }
@@ -215,7 +199,7 @@ static void table(const bench *b, FILE *f)
             b->rows[0].unit, b->rows[0].peak_scale > 0 ? "the FMA peak measured" : "the copy measured");
     for (int i = 0; i < b->column_count; i++) {
         fputs("<th>", f);
-        text(f, b->columns[i]);
+        cli_html_text(f, b->columns[i]);
         fputs("</th>", f);
     }
     fputs("<th>ratio</th><th>to</th></tr>\n", f);
@@ -224,14 +208,14 @@ static void table(const bench *b, FILE *f)
         const char *best = "";
         double r = report_ratio(c, b->o.plan, &best);
         fprintf(f, "<tr><td>%d</td><th>", i + 1);
-        text(f, c->name);
+        cli_html_text(f, c->name);
         fprintf(f, "%s</th>", c->noisy ? " ~" : "");
         for (int k = 0; k < b->column_count; k++) cell(f, report_find(c, b->columns[k]), k == 0);
         if (r > 0)
             fprintf(f, "<td class=\"%s\">%.3f</td><td>", r >= 1 ? "good" : "bad", r);
         else
             fputs("<td>-</td><td>", f);
-        text(f, best);
+        cli_html_text(f, best);
         fputs("</td></tr>\n", f);
     }
     fputs("</table>\n", f);
@@ -248,7 +232,7 @@ static void machine(const bench *b, FILE *f)
     while (fgets(line, sizeof line, lines)) {
         line[strcspn(line, "\n")] = 0;
         fputs("<li>", f);
-        text(f, line);
+        cli_html_text(f, line);
         fputs("</li>\n", f);
     }
     fprintf(f, "<li>best FMA probe %.1f GFLOP/s (f32)", b->peak);
@@ -266,7 +250,7 @@ bool report_html(const bench *b, const char *file)
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
           "content=\"width=device-width\">\n<title>strata bench ",
           f);
-    text(f, b->o.what);
+    cli_html_text(f, b->o.what);
     fputs("</title>\n<style>\nbody{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em "
           "auto;padding:0 1em;color:#222;background:#fff}\n"
           "svg{width:100%;height:auto;font-size:11px}svg "
@@ -281,7 +265,7 @@ bool report_html(const bench *b, const char *file)
           "text{fill:#aaa}.grid{stroke:#333}.roof{stroke:#ccc}td,th{border-color:#333}}\n"
           "</style></head><body>\n<h1>strata bench ",
           f);
-    text(f, b->o.what);
+    cli_html_text(f, b->o.what);
     fputs("</h1>\n", f);
     if (n)
         fprintf(f, "<p><b>%.3f</b> times the best peer's rate, geometric mean over %d case%s.</p>\n", mean, n,

@@ -3,7 +3,6 @@
  * the checks of what every call may change: the operands' views and where they lie. */
 #include "blas/fused.h"
 #include "pointwise/pointwise.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define WHO "strata_fused"
@@ -40,40 +39,7 @@ static strata_status check_options(strata_handle *h, const char *who, const stra
     return STRATA_OK;
 }
 
-/* Every operand is a plain view, and given once. Returns their number in *n. */
-static strata_status check_operands(strata_handle *h, const char *who, const strata_operand *o, int *n)
-{
-    st_err *e = &h->err;
-    if (!o)
-        return st_fail(e, STRATA_ERROR_ARGUMENT,
-                       "%s: operands is NULL; give a list that ends in a row without name", who);
-    for (*n = 0; o[*n].name; ++*n) {
-        const strata_operand *x = &o[*n];
-        double probe;
-        if (*n == ST_EXPR_VARS)
-            return st_fail(e, STRATA_ERROR_ARGUMENT,
-                           "%s: more than %d operands (does the list end in a row without name?)", who,
-                           ST_EXPR_VARS);
-        if (!x->name[0] || strlen(x->name) >= ST_EXPR_NAME)
-            return st_fail(e, STRATA_ERROR_ARGUMENT,
-                           "%s: the operand name '%.40s' has no letters or more than %d", who, x->name,
-                           ST_EXPR_NAME - 1);
-        strata_status s = st_tensor_check(e, who, x->name, &x->tensor);
-        if (s) return s;
-        if (!st_load_f64(x->tensor.type, (const double[2]){0, 0}, &probe))
-            return st_fail(
-                e, STRATA_ERROR_TYPE,
-                "%s: %s is %s; programs take real types of whole bytes: f64 f32 f16 bf16 f8e4m3 f8e5m2 "
-                "i64 i32 i8 u8 bool",
-                who, x->name, strata_type_name((strata_type)x->tensor.type));
-        for (int i = 0; i < *n; i++)
-            if (!strcmp(o[i].name, x->name))
-                return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who, x->name);
-    }
-    return STRATA_OK;
-}
-
-/* True for a program whose '@' the parser of products shall see; a comment or a stray sign is its business too. */
+/* Products are seen by their sign; a stray one is an error of the parser behind it. */
 static bool has_product(const char *program) { return program && strchr(program, '@'); }
 
 strata_status strata_fused(strata_handle *h, const char *program, const strata_operand *operands,
@@ -86,7 +52,7 @@ strata_status strata_fused(strata_handle *h, const char *program, const strata_o
     int64_t key[ST_KEY_WORDS];
     void *data[ST_EXPR_VARS];
     int n;
-    if ((s = check_operands(h, WHO, operands, &n))) return s;
+    if ((s = st_pw_check_operands(h, WHO, operands, &n))) return s;
     st_fused_init();
     const size_t bytes = st_pw_program_key(key, operands, n, axes, st_pw_program_second(h, operands, n));
     const st_problem pr = {ST_OP_FUSED, WHO, key, bytes, program};
@@ -123,7 +89,7 @@ strata_status strata_fused_plan(strata_handle *h, const char *program, const str
         o[n] = operands[n];
         if (!o[n].tensor.data) o[n].tensor.data = nowhere;
     }
-    if ((s = check_operands(h, who, operands ? o : NULL, &n))) return s;
+    if ((s = st_pw_check_operands(h, who, operands ? o : NULL, &n))) return s;
     const uint32_t axes = options ? options->axes : 0;
     const bool product = has_product(program);
     if (product)

@@ -36,13 +36,11 @@ strata_status st_fused_split(st_err *e, const char *who, const char *program, co
 void st_fused_text_free(st_fused_text *t);
 /* The program with every product i as the name _p<i>, product `main` as acc and the operand `out` as out (main -1: neither); free(). NULL: no memory. */
 char *st_fused_rewrite(const st_fused_text *t, const strata_operand *o, int n, int main, const char *out);
-/* Does `name` occur in the text as a whole word? */
-bool st_fused_uses(const char *text, const char *name);
 
 /* What a plan of this family knows for the checks that depend on addresses. */
 typedef struct st_fused_use {
-    uint32_t outputs, factors; /* bits of operands */
-    int x, w, out;             /* of the product that `out` receives as an epilogue; -1: of none */
+    uint32_t outputs; /* bits of operands */
+    int x, w, out;    /* of the product that `out` receives as an epilogue; -1: of none */
 } st_fused_use;
 st_fused_use st_fused_plan_use(const strata_plan *p);
 void st_fused_init(void);

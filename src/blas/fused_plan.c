@@ -10,7 +10,6 @@
  * Products in the workspace are f32 (f64 in programs of f64, i32 for integers). A loader's values have the type of the other factor where that is a
  * float, else f32. */
 #include "blas/fused_problem.h"
-#include "runtime/gpu.h"
 #include "tile/tile.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -92,7 +91,8 @@ static bool lines_apart(const st_fused *f, uint64_t *sliced)
 {
     const uint32_t axes = !st_expr_reductions(f->x) ? 0 : f->axes ? f->axes : 1u << (f->rank - 1);
     *sliced = 0;
-    if (f->rank < 2 || axes & 1 || f->first < 2 || st_fused_uses(f->t.program, "index") || f->t.loaders)
+    if (f->rank < 2 || axes & 1 || f->first < 2 || st_tile_epilogue_use(f->t.program, "index").used ||
+        f->t.loaders)
         return false;
     const st_expr_var *var;
     const int nv = st_expr_vars(f->x, &var);
@@ -175,7 +175,7 @@ static strata_status program_step(const st_fused *f, const char *text, const str
     int64_t key[ST_KEY_WORDS];
     int at[ST_FUSED_ALL], n = 0;
     for (int i = 0; i < f->n + f->temps; i++)
-        if (st_fused_uses(text, op[i].name)) {
+        if (st_tile_epilogue_use(text, op[i].name).used) {
             used[n] = op[i];
             at[n++] = i;
         }
@@ -239,7 +239,7 @@ static strata_status epilogue_step(const st_fused *f, int out, fused_step *s, in
     strata_operand rest[ST_EPI_OPERANDS + 1];
     int at[3 + ST_EPI_OPERANDS] = {ix, iw, out}, k = 0;
     for (int i = 0; i < f->n + f->t.products; i++)
-        if (i != out && st_fused_uses(text, f->name[i])) {
+        if (i != out && st_tile_epilogue_use(text, f->name[i]).used) {
             at[3 + k] = i;
             rest[k++] = f->op[i];
         }
@@ -309,12 +309,7 @@ static void describe_operands(const st_fused *f, fused_plan *p)
     p->base.operands = f->n;
     for (int i = 0; i < f->n && e; i++) {
         const strata_tensor *t = &f->op[i].tensor;
-        const char *lo, *hi;
-        st_tensor_span(t, &lo, &hi);
-        e[i] = (st_extent){.read = true, .written = f->outputs >> i & 1};
-        if (!lo) continue;
-        e[i].lo = lo - (const char *)t->data;
-        e[i].hi = hi - (const char *)t->data;
+        e[i] = st_plan_extent(t, f->outputs >> i & 1);
         p->base.bytes += (double)strata_count(*t) * (double)strata_type_bits((strata_type)t->type) / 8;
     }
     for (int i = 0; i < f->t.products; i++) {
@@ -343,10 +338,10 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     p->base.destroy = destroy;
     p->base.run = run;
     p->temps = f.temps;
-    p->use = (st_fused_use){f.outputs, f.factors, -1, -1, -1};
+    p->use = (st_fused_use){f.outputs, -1, -1, -1};
     if (form == EPILOGUE) {
         const int main = f.t.products - 1;
-        p->use = (st_fused_use){f.outputs, f.factors, f.t.x[main] < f.n ? f.t.x[main] : -1,
+        p->use = (st_fused_use){f.outputs, f.t.x[main] < f.n ? f.t.x[main] : -1,
                                 f.t.w[main] < f.n ? f.t.w[main] : -1, out};
     }
     describe_operands(&f, p);

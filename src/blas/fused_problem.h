@@ -3,7 +3,7 @@
 #ifndef ST_BLAS_FUSED_PROBLEM_H
 #define ST_BLAS_FUSED_PROBLEM_H
 #include "blas/fused.h"
-#include "blas/gemm.h"
+#include "blas/product.h"
 
 enum { ST_FUSED_TEMPS = ST_FUSED_PRODUCTS + ST_FUSED_LOADERS, ST_FUSED_ALL = ST_EXPR_VARS + ST_FUSED_TEMPS };
 

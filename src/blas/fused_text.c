@@ -4,6 +4,7 @@
  * A factor is a name, a call "f(...)" or an expression in parentheses beside '@'. Only names reach the parser as factors; the others are
  * programs of their own, whose letters k are turned into m (right of '@') or n (left of it). */
 #include "blas/fused.h"
+#include "tile/tile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,6 @@ static const char *skip(const char *p)
 {
     while (blank(*p)) p++;
     return p;
-}
-
-bool st_fused_uses(const char *text, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *p = text; (p = strstr(p, name)); p += n)
-        if ((p == text || !name_char(p[-1])) && !name_char(p[n])) return true;
-    return false;
 }
 
 static int find(const char *at, size_t len, const strata_operand *o, int n)
@@ -250,7 +243,7 @@ strata_status st_fused_split(st_err *e, const char *who, const char *program, co
         char *rest = st_fused_rewrite(t, o, n, -1, NULL);
         if (!rest) s = st_fail(e, STRATA_ERROR_MEMORY, "%s: no memory for a program", who);
         for (int i = 0; rest && i < n; i++)
-            if (st_fused_uses(rest, o[i].name)) t->outside |= 1u << i;
+            if (st_tile_epilogue_use(rest, o[i].name).used) t->outside |= 1u << i;
         free(rest);
     }
     if (s) st_fused_text_free(t);

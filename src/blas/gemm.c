@@ -5,7 +5,6 @@
  * 8x8x8 the product itself takes about as long as copying the arguments. Whatever is not clearly fine goes the long way,
  * which finds the words for what is wrong. */
 #define STRATA_NO_INLINE /* the exported function is defined here */
-#include "blas/gemm.h"
 #include "blas/product.h"
 #include "tile/epilogue.h"
 #include <stdio.h>

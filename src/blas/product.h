@@ -3,6 +3,7 @@
 #ifndef ST_BLAS_PRODUCT_H
 #define ST_BLAS_PRODUCT_H
 #include "tile/tile.h"
+#include <strata/blas.h>
 
 /* Conjugate, half, mirror and unit diagonal of a view. */
 st_rule st_product_rule(const strata_tensor *t);
@@ -13,4 +14,9 @@ void st_product_describe(const strata_tensor *A, const strata_tensor *B, const s
  * addresses is one batch dim and the only one. */
 strata_status st_product_check_batch(strata_handle *h, const char *who, const char *name,
                                      const strata_tensor *t, const char *out, const strata_tensor *C);
+/* Does strata_gemm take these types on this handle? */
+bool st_gemm_types_fit(const strata_handle *h, int a, int b, int c);
+/* strata_gemm_plan for C := A B under another function's name; the addresses in the tensors do not matter but may not be NULL. */
+strata_status st_gemm_make(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
+                           const strata_tensor *C, const strata_gemm_options *o, strata_plan **plan);
 #endif

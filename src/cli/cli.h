@@ -90,7 +90,9 @@ typedef struct cli_progress {
 void cli_progress_begin(cli_progress *p, double total);
 void cli_progress_update(cli_progress *p, double done, const char *what);
 void cli_progress_end(cli_progress *p); /* wipes the line */
-double cli_seconds(void);               /* monotonic */
+
+void cli_html_text(FILE *f, const char *s); /* with < > & " escaped */
+double cli_seconds(void);                   /* monotonic */
 
 /* ---- from bench/ ---------------------------------------------------------------------------------------------------------- */
 /* What this machine does now on so many threads: GFLOP/s of FMA (f32), GB/s of a copy of arrays of `bytes`. A few milliseconds. */

@@ -7,22 +7,6 @@
 
 enum { WIDTH = 860, LEFT = 330, RIGHT = 90, ROW = 34 };
 
-static void text(FILE *f, const char *s)
-{
-    for (; *s; s++) {
-        if (*s == '<')
-            fputs("&lt;", f);
-        else if (*s == '>')
-            fputs("&gt;", f);
-        else if (*s == '&')
-            fputs("&amp;", f);
-        else if (*s == '"')
-            fputs("&quot;", f);
-        else
-            fputc(*s, f);
-    }
-}
-
 /* Rate against intensity, both logarithmic: the slope of memory, the roof of arithmetic, the problem's line, and the best measured rate on it. */
 static void roofline(FILE *f, const cli_problem *p, const cli_roof *r, double best_us)
 {
@@ -110,7 +94,7 @@ static void bars(FILE *f, const cli_roof *roof, const strata_candidate *c, int n
         const double y = row++ * ROW + 4;
         fprintf(f, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\"%s>", LEFT - 6, y + 16,
                 c[i].chosen ? " class=\"chosen\"" : "");
-        text(f, c[i].kernel);
+        cli_html_text(f, c[i].kernel);
         fprintf(f, "<title>%s</title></text>\n", c[i].code);
         if (c[i].measured_us > 0) bar(f, y, c[i].measured_us, most, "measured");
         bar(f, y + 13, c[i].predicted_us < most ? c[i].predicted_us : most, most, "predicted");
@@ -136,7 +120,7 @@ static void table(FILE *f, const strata_candidate *c, int n)
           f);
     for (int i = 0; i < n; i++) {
         fprintf(f, "<tr%s><td>", c[i].chosen ? " class=\"chosen\"" : "");
-        text(f, c[i].kernel);
+        cli_html_text(f, c[i].kernel);
         if (c[i].measured_us > 0)
             fprintf(f, "</td><td>%.2f</td>", c[i].measured_us);
         else
@@ -145,7 +129,7 @@ static void table(FILE *f, const strata_candidate *c, int n)
             fprintf(f, "<td>%.2f</td><td>%zu</td><td>", c[i].predicted_us, c[i].workspace);
         else
             fputs("<td>refused</td><td></td><td>", f);
-        text(f, c[i].predicted_us >= 0 ? c[i].order : c[i].why);
+        cli_html_text(f, c[i].predicted_us >= 0 ? c[i].order : c[i].why);
         fprintf(f, "</td><td>%s</td></tr>\n", c[i].code);
     }
     fputs("</table>\n", f);
@@ -175,16 +159,16 @@ bool cli_plan_html(const char *path, strata_handle *h, const cli_problem *p, con
     const char *described = strata_plan_describe(p->plan);
     char title[256];
     snprintf(title, sizeof title, "%.*s", (int)strcspn(described, "\n"), described);
-    text(f, title);
+    cli_html_text(f, title);
     fprintf(f, "</h1>\n<p>%.6g operations, %.6g bytes at least, on %s. ", p->flops, p->bytes,
             strata_handle_device(h));
-    text(f, verdict);
+    cli_html_text(f, verdict);
     fputs("</p>\n", f);
     if (roof && p->flops > 0 && p->bytes > 0) roofline(f, p, roof, best);
     bars(f, roof, c, count);
     table(f, c, count);
     fputs("<h2>What the plan says</h2>\n<pre>", f);
-    text(f, described);
+    cli_html_text(f, described);
     fputs("</pre>\n</body></html>\n", f);
     const bool ok = !ferror(f);
     return fclose(f) == 0 && ok;

@@ -127,3 +127,19 @@ void cli_progress_end(cli_progress *p)
     if (p->shown) fputs("\r\033[K", stderr);
     p->shown = false;
 }
+
+void cli_html_text(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        if (*s == '<')
+            fputs("&lt;", f);
+        else if (*s == '>')
+            fputs("&gt;", f);
+        else if (*s == '&')
+            fputs("&amp;", f);
+        else if (*s == '"')
+            fputs("&quot;", f);
+        else
+            fputc(*s, f);
+    }
+}

@@ -169,6 +169,17 @@ static void put_away(strata_plan *p)
     pthread_mutex_unlock(&registry.lock);
 }
 
+st_extent st_plan_extent(const strata_tensor *t, bool written)
+{
+    static char somewhere;
+    strata_tensor view = *t;
+    const char *lo, *hi;
+    view.data = &somewhere;
+    st_tensor_span(&view, &lo, &hi);
+    if (!lo) return (st_extent){.read = true, .written = written};
+    return (st_extent){.lo = lo - &somewhere, .hi = hi - &somewhere, .read = true, .written = written};
+}
+
 ST_INLINE bool alive(const strata_plan *p) { return p && p->magic == ST_PLAN_MAGIC; }
 
 static void forget(st_kept *k)

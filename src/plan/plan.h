@@ -98,6 +98,9 @@ typedef struct st_prepared_head {
 } st_prepared_head;
 _Static_assert(sizeof(st_prepared_head) == 64, "what follows keeps the alignment");
 
+/* That of a view, which is read and perhaps written; the tensor's address does not matter. */
+st_extent st_plan_extent(const strata_tensor *t, bool written);
+
 /* Every plan begins with this; providers append their own fields and allocate with st_plan_new. */
 #define ST_PLAN_MAGIC 0x706c616eu
 struct strata_plan {

@@ -346,22 +346,36 @@ int64_t st_pw_program_second(const strata_handle *h, const strata_operand *opera
     return (int64_t)(bits & (~bits + 1));
 }
 
-static strata_status check_operand(strata_handle *h, const char *who, const strata_operand *o)
+strata_status st_pw_check_operands(strata_handle *h, const char *who, const strata_operand *o, int *n)
 {
-    const strata_tensor *t = &o->tensor;
-    strata_status s = st_tensor_check(&h->err, who, o->name, t);
-    if (s) return s;
-    if (strlen(o->name) >= ST_EXPR_NAME)
-        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                       "%s: the operand name %.40s has more than %d characters", who, o->name,
-                       ST_EXPR_NAME - 1);
-    double probe;
-    if (!st_load_f64(t->type, (const double[2]){0, 0}, &probe) || t->flags)
-        return st_fail(
-            &h->err, STRATA_ERROR_TYPE,
-            "%s: %s is %s%s; programs take real types of whole bytes: f64 f32 f16 bf16 f8e4m3 f8e5m2 "
-            "i64 i32 i8 u8 bool",
-            who, o->name, strata_type_name((strata_type)t->type), t->flags ? ", not a plain view" : "");
+    st_err *e = &h->err;
+    if (!o)
+        return st_fail(e, STRATA_ERROR_ARGUMENT,
+                       "%s: operands is NULL; give a list that ends in a row without name", who);
+    for (*n = 0; o[*n].name; ++*n) {
+        const char *name = o[*n].name;
+        const strata_tensor *t = &o[*n].tensor;
+        double probe;
+        if (*n == ST_EXPR_VARS)
+            return st_fail(e, STRATA_ERROR_ARGUMENT,
+                           "%s: more than %d operands (does the list end in a row without name?)", who,
+                           ST_EXPR_VARS);
+        if (!name[0] || strlen(name) >= ST_EXPR_NAME)
+            return st_fail(e, STRATA_ERROR_ARGUMENT,
+                           "%s: the operand name '%.40s' has no letters or more than %d", who, name,
+                           ST_EXPR_NAME - 1);
+        strata_status s = st_tensor_check(e, who, name, t);
+        if (s) return s;
+        if (!st_load_f64(t->type, (const double[2]){0, 0}, &probe))
+            return st_fail(
+                e, STRATA_ERROR_TYPE,
+                "%s: %s is %s; programs take real types of whole bytes: f64 f32 f16 bf16 f8e4m3 f8e5m2 "
+                "i64 i32 i8 u8 bool",
+                who, name, strata_type_name((strata_type)t->type));
+        for (int i = 0; i < *n; i++)
+            if (!strcmp(o[i].name, name))
+                return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who, name);
+    }
     return STRATA_OK;
 }
 
@@ -411,31 +425,16 @@ strata_status st_pw_run(strata_handle *h, const char *who, const char *program,
 {
     st_pw_init();
     if (!program) return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: the program is NULL", who);
-    if (!operands)
-        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                       "%s: operands is NULL; give a list that ends in a row without name", who);
     int64_t key[ST_KEY_WORDS];
     void *data[ST_EXPR_VARS];
-    int n = 0;
-    for (; operands[n].name; n++) {
-        const strata_tensor *t = &operands[n].tensor;
-        if (n == ST_EXPR_VARS)
-            return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                           "%s: more than %d operands (does the list end in a row without name?)", who,
-                           ST_EXPR_VARS);
-        strata_status s = check_operand(h, who, &operands[n]);
-        if (s) return s;
-        for (int i = 0; i < n; i++)
-            if (!strcmp(operands[i].name, operands[n].name))
-                return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who,
-                               operands[n].name);
-        data[n] = t->data;
-    }
+    int n;
+    strata_status s = st_pw_check_operands(h, who, operands, &n);
+    if (s) return s;
+    for (int i = 0; i < n; i++) data[i] = operands[i].tensor.data;
     const size_t bytes = st_pw_program_key(key, operands, n, axes, st_pw_program_second(h, operands, n));
     const st_problem pr = {ST_OP_POINTWISE, who, key, bytes, program};
     const strata_plan *plan;
-    strata_status s = st_plan_get(h, &pr, &plan);
-    if (s) return s;
+    if ((s = st_plan_get(h, &pr, &plan))) return s;
     if ((s = check_alias(h, who, &((const program_plan *)plan)->s, operands))) return s;
     const uint64_t t0 = st_trace_begin();
     s = st_plan_execute(h, plan, data, NULL);

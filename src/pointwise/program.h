@@ -47,6 +47,8 @@ typedef struct st_pw_shape {
 strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, const char *text,
                                st_pw_shape *s);
 
+/* Every operand of a call has a name, once, and is a plain view of a type that programs take; *n is their number. */
+strata_status st_pw_check_operands(strata_handle *h, const char *who, const strata_operand *o, int *n);
 /* The key's second word for operands at these addresses. */
 int64_t st_pw_program_second(const strata_handle *h, const strata_operand *operands, int n);
 /* Fills the key for n operands, `second` being its second word; returns its length in bytes. */

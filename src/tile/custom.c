@@ -232,18 +232,11 @@ static strata_status bind_epilogue(strata_handle *h, const strata_custom *c, con
 
 static strata_status extents(strata_handle *h, custom_plan *p, const strata_operand *o, int n)
 {
-    static char nowhere;
     st_extent *e = calloc((size_t)n + 1, sizeof *e);
     if (!e) return st_fail(&h->err, STRATA_ERROR_MEMORY, WHO ": no memory for a plan");
     p->base.extent = e;
     p->base.operands = n;
-    for (int i = 0; i < n; i++) { /* what the kernel writes is not known */
-        strata_tensor t = o[i].tensor;
-        const char *lo, *hi;
-        t.data = &nowhere;
-        st_tensor_span(&t, &lo, &hi);
-        e[i] = (st_extent){lo ? lo - &nowhere : 0, lo ? hi - &nowhere : 0, true, true, false};
-    }
+    for (int i = 0; i < n; i++) e[i] = st_plan_extent(&o[i].tensor, true); /* what it writes is not known */
     return STRATA_OK;
 }
 

@@ -152,6 +152,19 @@ static ST_NOINLINE strata_status get_narrow(strata_handle *h, const st_gplan *p)
     return get_kernels(h, (st_gplan *)p, NARROW);
 }
 
+strata_status st_generic_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                 st_gparams *a)
+{
+    double alpha[2], beta[2];
+    const strata_status s = st_contract_scalars_complex(h, p, r, alpha, beta);
+    if (s) return s;
+    a->alpha = alpha[0];
+    a->alpha_im = alpha[1];
+    a->beta = beta[0];
+    a->beta_im = beta[1];
+    return STRATA_OK;
+}
+
 static strata_status run(strata_handle *h, const strata_plan *plan, void *const data[], const strata_run *r)
 {
     const st_gplan *p = (const st_gplan *)plan;
@@ -159,13 +172,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const int narrow = !st_generic_aligned(&p->g, &p->f[WIDE], data);
     const st_gconfig *f = &p->f[narrow];
     st_gparams a = p->params[narrow];
-    double alpha[2], beta[2];
-    strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
+    strata_status s = st_generic_scalars(h, &p->head, r, &a);
     if (s) return s;
-    a.alpha = alpha[0];
-    a.alpha_im = alpha[1];
-    a.beta = beta[0];
-    a.beta_im = beta[1];
     if (p->g.M == 0 || p->g.N == 0 || p->g.G == 0) return STRATA_OK;
     a.a = data[p->g.swapped];
     a.b = data[!p->g.swapped];

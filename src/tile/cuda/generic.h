@@ -35,6 +35,10 @@ typedef struct st_gparams {
     st_epi_params epi;
 } st_gparams;
 
+/* The factors of this run. */
+strata_status st_generic_scalars(strata_handle *h, const st_contract_plan *p, const strata_run *r,
+                                 st_gparams *a);
+
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
 typedef enum st_gkind {
     ST_G_SIMT,

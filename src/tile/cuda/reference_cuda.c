@@ -66,13 +66,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const uint64_t t0 = st_trace_begin();
     st_gparams a = p->params;
     bounds_params w = p->bounds;
-    double alpha[2], beta[2];
-    strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
+    strata_status s = st_generic_scalars(h, &p->head, r, &a);
     if (s) return s;
-    a.alpha = alpha[0];
-    a.alpha_im = alpha[1];
-    a.beta = beta[0];
-    a.beta_im = beta[1];
     const int64_t all = w.rows * w.cols * w.items;
     if (all == 0) return STRATA_OK;
     a.a = data[0];
