@@ -113,6 +113,8 @@ static int operands(reserved *r, const char *epilogue, strata_tensor out, int64_
 
 static strata_type type_of(const char *name) { return name ? strata_type_from_name(name) : STRATA_F32; }
 
+static double bytes_of(strata_type type) { return (double)strata_type_bits(type) / 8; }
+
 static int bad_type(const char *verb, const char *name)
 {
     return cli_bad(
@@ -163,6 +165,7 @@ static int plan_gemm(const char *verb, strata_handle *h, int n, const char **w, 
                                                                              : type;
     reserved r = {.n = 0};
     size_t size = strata_type_bits(type) / 8 + 1;
+    const bool complex = type == STRATA_C64 || type == STRATA_C128;
     double m = (double)d[0], nn = (double)d[1], k = (double)d[2];
     void *pa = reserve(&r, m * k, size), *pb = reserve(&r, k * nn, size), *pc = reserve(&r, m * nn, 9);
     int code = CLI_FAILED;
@@ -185,8 +188,8 @@ static int plan_gemm(const char *verb, strata_handle *h, int n, const char **w, 
         else
             code = finish(strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, epilogue || math ? &o : NULL,
                                            choice, &p),
-                          h, verb, &p, 2 * m * nn * k, (m * k + k * nn + m * nn) * (double)(size - 1), type,
-                          made);
+                          h, verb, &p, (complex ? 8 : 2) * m * nn * k,
+                          (m * k + k * nn) * bytes_of(type) + m * nn * bytes_of(out), type, made);
     }
     release(&r);
     return code;
@@ -249,7 +252,7 @@ static int plan_conv(const char *verb, strata_handle *h, int n, const char **w, 
         const char *pass = c->pass ? c->pass : "forward";
         double filters = (double)strata_count(W), pixels = (double)strata_count(Y);
         double flops = 2 * pixels * filters / (double)f[0],
-               bytes = ((double)strata_count(X) + filters + pixels) * (double)(size - 1);
+               bytes = ((double)strata_count(X) + filters + pixels) * bytes_of(type);
         if (!Y.data)
             cli_bad(verb, "the operands do not fit the address space");
         else if (strcmp(pass, "forward") == 0) {

@@ -109,6 +109,27 @@ void st_contract_plan_destroy(strata_plan *p)
     c->expr = NULL;
 }
 
+/* Operand 0 or 1 (A, B) as a tensor: batch dims, rows, columns. */
+static void view_of(const strata_plan *plan, int operand, strata_tensor *t)
+{
+    const st_contract *c = &((const st_contract_plan *)plan)->problem;
+    const st_rule *r = operand ? &c->rule_b : &c->rule_a;
+    const st_axes *list[] = {&c->batch, operand ? &c->k : &c->m, operand ? &c->n : &c->k};
+    memset(t, 0, sizeof *t);
+    t->type = (int32_t)(operand ? c->tb : c->ta);
+    for (int i = 0; i < ST_COUNT(list); i++)
+        for (int d = 0; d < (int)list[i]->count && t->rank < STRATA_MAX_RANK; d++) {
+            t->dim[t->rank] = list[i]->ax[d].len;
+            t->stride[t->rank++] = st_axis_stride(&list[i]->ax[d], operand ? 'b' : 'a');
+        }
+    t->flags = (r->conj ? STRATA_TENSOR_CONJ : 0u) | (r->half == ST_HALF_LOWER ? STRATA_TENSOR_LOWER : 0u) |
+               (r->half == ST_HALF_UPPER ? STRATA_TENSOR_UPPER : 0u) |
+               (r->mirror == ST_MIRROR_SYMMETRIC ? STRATA_TENSOR_SYMMETRIC : 0u) |
+               (r->mirror == ST_MIRROR_HERMITIAN ? STRATA_TENSOR_HERMITIAN : 0u) |
+               (r->unit ? STRATA_TENSOR_UNIT : 0u) |
+               (c->pointers >> operand & 1 ? STRATA_TENSOR_POINTERS : 0u);
+}
+
 static const char *layout_word(const st_axes *rows, const st_axes *cols, int which)
 {
     const st_axis *r = &rows->ax[rows->count ? rows->count - 1 : 0],
@@ -291,6 +312,40 @@ static st_extent *extents(const st_contract *c, const st_expr *x)
     return e;
 }
 
+static double lengths(const st_axes *l, int which)
+{
+    double n = 1;
+    for (int d = 0; d < (int)l->count; d++)
+        if (st_axis_stride(&l->ax[d], which)) n *= (double)l->ax[d].len;
+    return n;
+}
+static double steps_of(const st_axes *l, const int64_t *stride)
+{
+    double n = 1;
+    for (int d = 0; d < (int)l->count; d++)
+        if (stride[d]) n *= (double)l->ax[d].len;
+    return n;
+}
+
+/* What must move at least: every element that exists once, of A and B in, of C out. Elements that several places share (the windows of an image, a
+ * broadcast) lie within the extent and count once; of a half there is about the half. */
+static double compulsory_bytes(const st_contract *c, const st_extent *e)
+{
+    const st_rule *rule[3] = {&c->rule_a, &c->rule_b, &c->rule_c};
+    double bytes = 0;
+    for (int i = 0; i < 3 + (int)c->epi_operands; i++) {
+        const st_epi_operand *o = i < 3 ? NULL : &c->epi[i - 3];
+        const int64_t type = i == 0 ? c->ta : i == 1 ? c->tb : i == 2 ? c->tc : o->type;
+        double n = i < 3 ? lengths(&c->m, "abc"[i]) * lengths(&c->n, "abc"[i]) * lengths(&c->k, "abc"[i]) *
+                               lengths(&c->batch, "abc"[i])
+                         : steps_of(&c->m, o->sm) * steps_of(&c->n, o->sn) * steps_of(&c->batch, o->sb);
+        n *= (double)strata_type_bits((strata_type)type) / 8;
+        if (e && n > (double)(e[i].hi - e[i].lo)) n = (double)(e[i].hi - e[i].lo);
+        bytes += i < 3 && rule[i]->half ? n / 2 : n;
+    }
+    return bytes;
+}
+
 strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_t bytes,
                                    st_contract_plan **plan)
 {
@@ -300,6 +355,7 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     if (!p) return st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", pr->who);
     p->base.destroy = st_contract_plan_destroy;
     p->base.may_miss = may_miss;
+    p->base.view = view_of;
     p->alpha[0] = 1;
     p->problem = *c;
     if (pr->text) {
@@ -315,13 +371,10 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     double m = (double)st_axes_len(&c->m), n = (double)st_axes_len(&c->n), k = (double)st_axes_len(&c->k);
     double items = (double)st_axes_len(&c->batch);
     p->base.operands = 3 + (int)c->epi_operands;
-    p->base.flops = 2 * m * n * k * items;
-    p->base.bytes = (m * k * (double)strata_type_bits((strata_type)c->ta) +
-                     k * n * (double)strata_type_bits((strata_type)c->tb) +
-                     2 * m * n * (double)strata_type_bits((strata_type)c->tc)) /
-                    8 * items;
+    p->base.flops = (st_type_is_complex((int)c->tc) ? 8 : 2) * m * n * k * items;
     write_title(&p->base, c);
     p->base.extent = extents(c, p->expr);
+    p->base.bytes = compulsory_bytes(c, p->base.extent);
     *plan = p;
     return STRATA_OK;
 }
