@@ -30,7 +30,7 @@ void st_packed_describe(const st_packed_plan *p, const st_kernel_row *row, st_ca
         (g->type == STRATA_F32 || g->type == STRATA_F64) && g->ta == g->type && g->tc == g->type;
     if (g->K <= p->kc && real)
         c->order = row->needs ? ST_ORDER_K : ST_ORDER_K "; products rounded";
-    else if (c->arg[0])
+    else if (c->arg[0] && g->type != STRATA_I32) /* of whole numbers any order is the same */
         c->order_arg = c->arg[0];
 }
 

@@ -14,7 +14,9 @@
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
 
-/* Kernels without fused multiply-add round every product, which gives other bits: it is part of the order's words. */
+/* Kernels without fused multiply-add round every product, which gives other bits: it is part of the order's words. Products of whole numbers, and
+ * of 8-bit and 16-bit floats with at most 12 significant bits in f32, are exact either way. */
+#define ROUNDS(type) ((type) != STRATA_I8 && (type) != STRATA_F16 && (type) != STRATA_F8E4M3)
 static const st_kernel_row rows[] = {
 #define ST_KERNEL(id, provider, family, types, isa, type, needs, order, impl) \
     {#id,                                                                     \
@@ -24,7 +26,7 @@ static const st_kernel_row rows[] = {
      isa,                                                                     \
      type,                                                                    \
      needs,                                                                   \
-     (needs) ? order : order "; products rounded",                            \
+     (needs) || !ROUNDS(type) ? order : order "; products rounded",           \
      &st_kernel_##id},
 #include "tile/cpu/kernels.inc"
 #undef ST_KERNEL
