@@ -9,6 +9,7 @@ typedef struct sqlite3 sqlite3;
 typedef struct sqlite3_stmt sqlite3_stmt;
 enum {
     SQLITE_OK = 0,
+    SQLITE_ERROR = 1,
     SQLITE_CORRUPT = 11,
     SQLITE_NOTADB = 26,
     SQLITE_ROW = 100,

@@ -125,7 +125,7 @@ static void add_sample(runner *r, double us)
 {
     double sorted[SAMPLES];
     if (r->n == SAMPLES) return;
-    r->sample[r->n++] = us > 1e-6 ? us : 1e-6;
+    r->sample[r->n++] = us > 1e-4 ? us : 1e-4;
     memcpy(sorted, r->sample, sizeof(double) * (size_t)r->n);
     qsort(sorted, (size_t)r->n, sizeof *sorted, upward);
     r->us = r->n % 2 ? sorted[r->n / 2] : 0.5 * (sorted[r->n / 2 - 1] + sorted[r->n / 2]);

@@ -135,36 +135,45 @@ static bool file_path(bool make)
     return false;
 }
 
-static void set_aside(const char *why)
+static bool set_aside(st_tuning_fault fault, const char *why)
 {
+    const char *const end = fault == ST_TUNING_DAMAGED ? ".damaged" : ".foreign";
     char aside[1200], text[400];
-    snprintf(aside, sizeof aside, "%s.damaged", tuning.path);
+    snprintf(aside, sizeof aside, "%s%s", tuning.path, end);
     const bool moved = rename(tuning.path, aside) == 0 || unlink(tuning.path) == 0;
     snprintf(aside, sizeof aside, "%s-journal", tuning.path);
     if (moved) unlink(aside);
-    snprintf(text, sizeof text, "%.160s; %s", why,
-             moved ? "it was set aside as " FILE_NAME ".damaged" : "it cannot be set aside");
+    if (moved)
+        snprintf(text, sizeof text, "%.160s; it was set aside as " FILE_NAME "%s", why, end);
+    else
+        snprintf(text, sizeof text, "%.160s; it cannot be set aside", why);
     warn(tuning.path, text);
+    return moved;
 }
 
 static void load(void)
 {
     char why[300];
-    bool damaged;
+    st_tuning_fault fault;
     if (tuning.loaded) return;
     tuning.loaded = true;
     if (!file_path(false)) return;
-    if (st_database_read(tuning.path, take, NULL, &damaged, why, sizeof why)) return;
-    if (damaged)
-        set_aside(why);
+    if (st_database_read(tuning.path, take, NULL, &fault, why, sizeof why)) return;
+    if (fault)
+        set_aside(fault, why);
     else
         warn(tuning.path, why);
 }
 
+/* A file that became another one since it was read is set aside here, too. */
 static bool write_file(const st_tuning_row *rows, int count, char *why, size_t n)
 {
+    st_tuning_fault fault;
     if (!file_path(true)) return snprintf(why, n, "%.290s", tuning.warning), false;
-    if (st_database_write(tuning.path, rows, count, why, n)) return true;
+    for (int i = 0; i < 2; i++) {
+        if (st_database_write(tuning.path, rows, count, &fault, why, n)) return true;
+        if (!fault || i || !set_aside(fault, why)) break;
+    }
     warn(tuning.path, why);
     return false;
 }
@@ -236,6 +245,7 @@ strata_status strata_get_tuning_info(strata_tuning_info *info)
         snprintf(info->path, sizeof info->path, "memory only: %.200s", why);
     else
         snprintf(info->path, sizeof info->path, "%.240s/" FILE_NAME, folder);
+    if (!st_cache_usable(why, sizeof why)) warn("measurements stay in memory", why);
     for (int i = 0; i < TABLE; i++)
         for (const group *g = tuning.table[i]; g; g = g->next) info->problems += g->n > 0;
     info->measurements = tuning.rows;

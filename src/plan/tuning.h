@@ -36,10 +36,15 @@ typedef struct st_tuning_row {
 typedef bool (*st_tuning_take)(void *user, const st_tuning_row *row); /* false: enough */
 /* Are these words and numbers what a row may hold? `why`: static */
 bool st_tuning_row_valid(const st_tuning_row *r, const char **why);
-/* All rows of this library's version. False with why: the file cannot be used; *damaged: its content is to blame. No file: true. */
-bool st_database_read(const char *path, st_tuning_take take, void *user, bool *damaged, char *why, size_t n);
+/* What is wrong with a file that cannot be used: nothing that lies in its content (a lock, a right, the disk); its bytes; what they are: a database of
+ * another format or of another program. The last two are set aside. */
+typedef enum st_tuning_fault { ST_TUNING_FINE, ST_TUNING_DAMAGED, ST_TUNING_FOREIGN } st_tuning_fault;
+/* All rows of this library's version. False with why: the file cannot be used. No file: true. */
+bool st_database_read(const char *path, st_tuning_take take, void *user, st_tuning_fault *fault, char *why,
+                      size_t n);
 /* Replaces the rows of every device and problem that occur in rows, in one transaction. */
-bool st_database_write(const char *path, const st_tuning_row *rows, int count, char *why, size_t n);
+bool st_database_write(const char *path, const st_tuning_row *rows, int count, st_tuning_fault *fault,
+                       char *why, size_t n);
 
 /* exchange.c: one line of an export into row; 1: a row, 0: nothing (empty, comment, another version), -1: why (static) */
 int st_tuning_parse(char *line, st_tuning_row *row, const char **why);

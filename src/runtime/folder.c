@@ -32,6 +32,14 @@ bool st_cache_path(char *path, size_t n, char *why, size_t nwhy)
     return true;
 }
 
+static bool keeps_rules(int fd, const char *path, char *why, size_t nwhy)
+{
+    struct stat st;
+    if (!fstat(fd, &st) && st.st_uid == geteuid() && (st.st_mode & 07777) == 0700) return true;
+    snprintf(why, nwhy, "%.120s is not a folder of this user with mode 0700", path);
+    return false;
+}
+
 int st_cache_open(char *path, size_t n, char *why, size_t nwhy)
 {
     if (!st_cache_path(path, n, why, nwhy)) return -1;
@@ -43,13 +51,9 @@ int st_cache_open(char *path, size_t n, char *why, size_t nwhy)
         return snprintf(why, nwhy, "%.120s cannot be made: %s", path, strerror(errno)), -1;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return snprintf(why, nwhy, "%.120s cannot be opened: %s", path, strerror(errno)), -1;
-    struct stat st;
-    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 07777) != 0700) {
-        snprintf(why, nwhy, "%.120s is not a folder of this user with mode 0700", path);
-        close(fd);
-        return -1;
-    }
-    return fd;
+    if (keeps_rules(fd, path, why, nwhy)) return fd;
+    close(fd);
+    return -1;
 }
 
 bool st_cache_folder(char *path, size_t n, char *why, size_t nwhy)
@@ -57,4 +61,28 @@ bool st_cache_folder(char *path, size_t n, char *why, size_t nwhy)
     int fd = st_cache_open(path, n, why, nwhy);
     if (fd >= 0) close(fd);
     return fd >= 0;
+}
+
+bool st_cache_usable(char *why, size_t nwhy)
+{
+    char path[1024];
+    const char *off = st_env("STRATA_CACHE");
+    if (!st_cache_path(path, sizeof path, why, nwhy))
+        return !st_env_allowed() || (off && !strcmp(off, "off"));
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        const bool good = keeps_rules(fd, path, why, nwhy);
+        close(fd);
+        return good;
+    }
+    if (errno != ENOENT)
+        return snprintf(why, nwhy, "%.120s cannot be opened: %s", path, strerror(errno)), false;
+    for (int up = 0; up < 2; up++) { /* it and its parent are made when there is something to keep */
+        *strrchr(path, '/') = 0;
+        if (!*path) strcpy(path, "/");
+        if (!access(path, W_OK | X_OK)) return true;
+        if (errno != ENOENT)
+            return snprintf(why, nwhy, "%.120s cannot be written: %s", path, strerror(errno)), false;
+    }
+    return snprintf(why, nwhy, "there is no folder %.120s", path), false;
 }

@@ -40,18 +40,18 @@ static void text(const uint8_t *data, size_t n)
 static void database(const uint8_t *data, size_t n)
 {
     char path[64], why[300];
-    bool damaged;
+    st_tuning_fault fault;
     int rows = 0;
     snprintf(path, sizeof path, "/tmp/strata-fuzz-%ld.db", (long)getpid());
     FILE *f = fopen(path, "wb");
     if (!f) return;
     fwrite(data, 1, n, f);
     fclose(f);
-    st_database_read(path, check_row, &rows, &damaged, why, sizeof why);
+    st_database_read(path, check_row, &rows, &fault, why, sizeof why);
     st_tuning_row row = {"device", "problem", {"", 1}};
     const st_candidate c = {.kernel = "k", .order = "o"};
     st_code_write(&c, row.t.code);
-    st_database_write(path, &row, 1, why, sizeof why);
+    st_database_write(path, &row, 1, &fault, why, sizeof why);
     unlink(path);
     char journal[80];
     snprintf(journal, sizeof journal, "%s-journal", path);

@@ -181,20 +181,55 @@ static void damaged(void **state)
     }
 }
 
-static void another_format(void **state)
+static void make_database(const char *sql)
 {
-    (void)state;
-    if (!have_sqlite()) skip();
-    char line[300], why[200];
+    char why[200];
     const st_sqlite *q = st_sqlite_get(why, sizeof why);
     put_file("", 0);
     sqlite3 *db;
     assert_int_equal(q->open_v2(file, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL), SQLITE_OK);
-    assert_int_equal(q->exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL), SQLITE_OK);
+    test_check(q->exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", sql, q->errmsg(db));
     q->close(db);
-    word = "format";
-    child(goes_on);
-    (void)line;
+}
+
+/* A database of another schema: one warning, set aside whole, and measurements are kept in a new file. */
+static int turns_foreign(void)
+{
+    int line = find_nothing(); /* read while it was ours */
+    if (line) return line;
+    make_database("DROP TABLE IF EXISTS tuning; PRAGMA user_version = 9; CREATE TABLE theirs(x)");
+    return goes_on();
+}
+static void another_format(void **state)
+{
+    (void)state;
+    if (!have_sqlite()) skip();
+    static const struct {
+        const char *sql, *word;
+    } other_schema[] = {
+        {"PRAGMA user_version = 9", "its format is 9 and this version reads 1; it was set aside"},
+        {"PRAGMA user_version = 2; CREATE TABLE tuning(x)", "its format is 2"},
+        {"CREATE TABLE theirs(x)", "another program's database"},
+        {"PRAGMA user_version = 1; CREATE TABLE theirs(x)", "another program's database"},
+        {"CREATE TABLE tuning(x)", "another program's database"},
+        {"PRAGMA user_version = 1; CREATE TABLE tuning(device, version, problem)", "no such column"},
+        {"PRAGMA user_version = 1; CREATE TABLE tuning(device, version, problem, code, us)",
+         "tuning.db.foreign"},
+    };
+    char aside[140];
+    snprintf(aside, sizeof aside, "%s.foreign", file);
+    for (int i = 0; i < TEST_COUNT(other_schema); i++) {
+        unlink(aside);
+        make_database(other_schema[i].sql);
+        word = other_schema[i].word;
+        child(goes_on);
+        assert_int_equal(access(aside, F_OK), 0);
+        child(find_some); /* no warning any more, and what was stored is there */
+        unlink(file);
+    }
+    word = "its format is 9";
+    child(turns_foreign);
+    child(find_some);
 }
 
 static void foreign_rows(void **state)
@@ -253,6 +288,17 @@ static void full(void **state)
     child(find_nothing);
 }
 
+/* strata_get_tuning_info alone: the warning has the word, NULL: there is none; nothing is made */
+static int told(void)
+{
+    strata_tuning_info info;
+    CHECK(!strata_get_tuning_info(&info));
+    const bool right = word ? strstr(info.warning, word) != NULL : !info.warning[0];
+    if (!right) fprintf(stderr, "warning: %s\n", info.warning);
+    CHECK(right);
+    return 0;
+}
+
 static void folders(void **state)
 {
     (void)state;
@@ -262,14 +308,27 @@ static void folders(void **state)
     chmod(folder, 0755);
     word = "mode 0700";
     child(goes_on);
+    child(told); /* whoever only asks is told so, too */
     rmdir(folder);
     close(open(folder, O_CREAT | O_WRONLY, 0600)); /* a file where the folder should be */
     word = "measurements stay in memory";
     child(goes_on);
+    child(told);
     unlink(folder);
+    word = NULL;
+    child(told); /* a folder that is still to be made is no fault, */
+    setenv("XDG_CACHE_HOME", "/no/such/place", 1);
+    word = "there is no folder";
+    child(told); /* one that cannot be made is */
+    setenv("XDG_CACHE_HOME", work, 1);
+    setenv("STRATA_CACHE", "of", 1);
+    word = "STRATA_CACHE=of is not understood";
+    child(told);
     setenv("STRATA_CACHE", "off", 1);
     word = "STRATA_CACHE=off";
     child(goes_on);
+    word = NULL;
+    child(told); /* nor what was asked for */
     unsetenv("STRATA_CACHE");
     assert_int_equal(access(folder, F_OK), -1);
 }
@@ -300,6 +359,17 @@ static int import_wrong(void)
     CHECK(strata_tuning_import(text_path, &n) == STRATA_ERROR_IO && n == 0);
     CHECK(strstr(strata_error(NULL), "line 7") && strstr(strata_error(NULL), "five fields"));
     CHECK(find_nothing() == 0); /* nothing of it */
+    static const char *const times[] = {
+        "-5", "0",  "0.0", "nan",  "inf", "1e300",      "1e3",           "0x10",
+        "",   " 5", "5 ",  "5\t5", "+5",  "0.00000001", "1000000000000", "5,0"};
+    for (int i = 0; i < TEST_COUNT(times); i++) {
+        CHECK((f = fopen(text_path, "w")));
+        fprintf(f, "d\t" STRATA_VERSION_STRING "\tp\t" CODE_A "\t%s\n", times[i]);
+        fclose(f);
+        const bool refused = strata_tuning_import(text_path, &n) == STRATA_ERROR_IO && n == 0;
+        if (!refused) fprintf(stderr, "'%s' was taken\n", times[i]);
+        CHECK(refused && strstr(strata_error(NULL), "line 1"));
+    }
     CHECK(strata_tuning_import("/no/such/file", NULL) == STRATA_ERROR_IO);
     CHECK(strata_tuning_export("/no/such/file") == STRATA_ERROR_IO);
     CHECK(strata_tuning_import(NULL, NULL) == STRATA_ERROR_ARGUMENT &&
