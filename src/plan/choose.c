@@ -120,12 +120,14 @@ static strata_status apply_tile(strata_handle *h, const st_problem *pr, const st
                            tile_fields[i].name, field(t, i));
     for (int i = 0; i < c->count; i++) {
         st_candidate *x = &c->list[i];
-        if (x->us < 0) continue;
         const st_tiles *own = st_plan_tiles(x->provider);
-        if (own) {
+        char before[sizeof x->why];
+        memcpy(before, x->why, sizeof before);
+        if (own) { /* also where the usual tile would not do */
             if (!own->refine(h, pr, x, t)) x->us = -1;
         } else
             match_tile(x, t);
+        x->by_tile = x->us < 0 && strcmp(before, x->why) != 0;
     }
     return STRATA_OK;
 }
@@ -190,7 +192,7 @@ static st_candidate *from_code(strata_handle *h, const st_problem *pr, const st_
     }
     if (!row) return NULL;
     const st_tiles *own = st_plan_tiles(row->provider);
-    if (!own || (row->us < 0 && !row->over_limit))
+    if (!own)
         return snprintf(why, n, "kernel %.95s: %.150s", row->kernel,
                         row->us < 0 ? row->why : "it has no such tile in this version"),
                NULL;
@@ -244,7 +246,29 @@ static strata_status choose_code(strata_handle *h, const st_problem *pr, const s
     return STRATA_OK;
 }
 
+/* A tile that was made from a listed kernel goes by both names. */
+static bool is_named(const st_candidate *c, const char *id)
+{
+    return !strcmp(id, c->kernel) || !strcmp(id, c->listed);
+}
+
 /* ---- the choice ----------------------------------------------------------------------------------------------------------- */
+
+/* Why candidates cannot be used, each reason once; where a tile was asked for, first those that would have done but for it. */
+static void show_refused(strata_handle *h, const st_choice *list)
+{
+    const st_candidate *seen[ST_ERR_FRAMES];
+    int shown = 0;
+    for (int pass = 1; pass >= 0; pass--)
+        for (int i = 0; i < list->count && shown < ST_ERR_FRAMES - 2; i++) {
+            const st_candidate *c = &list->list[i];
+            bool new = c->us < 0 && !c->twin && c->by_tile == pass;
+            for (int j = 0; j < shown; j++) new &= strcmp(seen[j]->why, c->why) != 0;
+            if (new) seen[shown++] = c;
+        }
+    while (shown--) /* the frame that is added last is shown first */
+        st_err_frame(&h->err, "plan", "%s: %s", seen[shown]->kernel, seen[shown]->why);
+}
 
 /* Says why none of the candidates can be used: the forced kernel's reason, else the limit when only that is in the way, else everyone's. */
 static strata_status no_choice(strata_handle *h, const st_problem *pr, const strata_choice *choice,
@@ -255,7 +279,7 @@ static strata_status no_choice(strata_handle *h, const st_problem *pr, const str
     const int n = list->count;
     size_t least = SIZE_MAX; /* workspace that would do */
     for (int i = 0; i < n; i++) {
-        if (forced && strcmp(forced, c[i].kernel)) continue;
+        if (forced && !is_named(&c[i], forced)) continue;
         if (!named) named = &c[i];
         if (c[i].over_limit && c[i].workspace < least) least = c[i].workspace;
     }
@@ -280,11 +304,7 @@ static strata_status no_choice(strata_handle *h, const st_problem *pr, const str
         st_fail(&h->err, s, "%s: no kernel can do this%s", pr->who, demand);
     }
     if (least != SIZE_MAX) st_err_remedy(&h->err, "a workspace limit of at least %zu bytes", least);
-    for (int i = 0, shown = 0; i < n && shown < ST_ERR_FRAMES - 2; i++)
-        if (c[i].us < 0 && !(forced && named)) {
-            st_err_frame(&h->err, "plan", "%s: %s", c[i].kernel, c[i].why);
-            shown++;
-        }
+    if (!(forced && named)) show_refused(h, list);
     return h->err.status;
 }
 
@@ -332,7 +352,7 @@ static strata_status choose(strata_handle *h, const st_problem *pr, const strata
     const char *forced = choice ? choice->kernel : NULL;
     for (int i = 0; i < c->count; i++) {
         st_candidate *x = &c->list[i];
-        if (x->us >= 0 && (!forced || !strcmp(forced, x->kernel)) && (!c->model || x->us < c->model->us))
+        if (x->us >= 0 && (!forced || is_named(x, forced)) && (!c->model || x->us < c->model->us))
             c->model = x;
     }
     c->best = c->model;

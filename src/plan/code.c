@@ -60,7 +60,7 @@ void st_code_write(const st_candidate *c, char code[STRATA_PLAN_CODE])
 {
     size_t n = HEAD;
     memcpy(code, "s1.", 3);
-    put_bits(code + 3, st_code_kernel(c->kernel), KERNEL_DIGITS);
+    put_bits(code + 3, st_code_kernel(c->listed[0] ? c->listed : c->kernel), KERNEL_DIGITS);
     code[3 + KERNEL_DIGITS] = '.';
     put_bits(code + 4 + KERNEL_DIGITS, st_code_order(c), ORDER_DIGITS);
     int last = ST_COUNT(c->arg);

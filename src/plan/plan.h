@@ -34,7 +34,9 @@ typedef struct st_problem {
 typedef struct st_candidate {
     const struct st_provider *provider;
     char kernel[96]; /* id */
-    double us;       /* predicted microseconds on one call; < 0: refused */
+    char listed
+        [96]; /* of one made for a tile that the provider does not list: the id that it was made from; plan codes name that one */
+    double us; /* predicted microseconds on one call; < 0: refused */
     size_t workspace;
     const char *order; /* summation order in words (static string) */
     int64_t
@@ -45,6 +47,8 @@ typedef struct st_candidate {
     strata_tile tile;       /* zero where there is nothing to say */
     char why[160];          /* when refused: the rule that refused, in words */
     bool over_limit;        /* refused by the plan layer, for its workspace alone */
+    bool twin;              /* refused since another candidate comes to the same tile */
+    bool by_tile;           /* refused for the tile that was asked for, not for the problem */
     double measured;        /* microseconds by the tuning database; 0: none */
 } st_candidate;
 

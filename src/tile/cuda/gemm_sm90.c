@@ -5,6 +5,7 @@
  * kernel waits itself for its predecessor (programmatic dependent launch). A run whose addresses are not multiples of 16 goes to a twin of
  * its plan that copies every operand. */
 #include "tile/cuda/gemm_sm90.h"
+#include "tile/cuda/own_tile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ enum { RECENT = 16 };
 static _Thread_local st_maps recent[RECENT];
 
 /* block: of a cluster's member; warp: of a consumer's warp group; instruction: wgmma's, 32 bytes of k */
-static void fill_tile(const st_sm90 *q, strata_tile *t)
+void st_sm90_tile(const st_sm90 *q, strata_tile *t)
 {
     const st_sm90_row *r = q->row;
     *t = (strata_tile){.block_m = r->bm,
@@ -48,6 +49,20 @@ static void fill_tile(const st_sm90 *q, strata_tile *t)
                        .raster = r->raster};
 }
 
+void st_sm90_candidate(const st_contract *c, const st_sm90 *q, bool usable, st_candidate *x)
+{
+    const st_sm90_row *row = q->row;
+    st_sm90_id(row, (int)(usable ? q->g.c.ta : c->ta), (int)(usable ? q->g.c.tb : c->tb), (int)c->tc,
+               q->a.mn && !q->turned, q->b.mn || q->turned, x->kernel, sizeof x->kernel);
+    x->order = st_sm90_order(row, (int)c->ta);
+    x->row = row;
+    x->us = usable ? q->us : -1;
+    x->workspace = usable ? q->workspace : 0;
+    x->row_count_matters = row->kind == ST_SM90_SPLIT;
+    x->order_arg = usable && q->splits > 1 ? q->splits : 0;
+    if (usable) st_sm90_tile(q, &x->tile);
+}
+
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
 {
     int count, n = 0;
@@ -55,19 +70,11 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     const st_sm90_row *r = st_sm90_rows(&count);
     for (int i = 0; i < count && n < max; i++) {
         st_candidate *x = &out[n];
-        st_sm90 q;
+        st_sm90 q = {.row = &r[i]};
         memset(x, 0, sizeof *x);
         const bool ok = !st_contract_rules(c, x->why, sizeof x->why) &&
                         st_sm90_configure(&r[i], c, p->text, h->gpu, &q, x->why, sizeof x->why);
-        st_sm90_id(&r[i], (int)(ok ? q.g.c.ta : c->ta), (int)(ok ? q.g.c.tb : c->tb), (int)c->tc,
-                   q.a.mn && !q.turned, q.b.mn || q.turned, x->kernel, sizeof x->kernel);
-        x->order = st_sm90_order(&r[i], (int)c->ta);
-        x->row = &r[i];
-        x->us = ok ? q.us : -1;
-        x->workspace = ok ? q.workspace : 0;
-        x->row_count_matters = r[i].kind == ST_SM90_SPLIT;
-        if (ok && q.splits > 1) x->order_arg = q.splits;
-        if (ok) fill_tile(&q, &x->tile);
+        st_sm90_candidate(c, &q, ok, x);
         n++;
         if (!ok && h->gpu->cc != 90) break; /* one row says it for all */
     }
@@ -492,6 +499,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     if (!s && problem->text && !(p->text = strdup(problem->text)))
         s = st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", problem->who);
     if (!s) s = get_kernels(h, p);
+    if (!s) s = st_tile_registers(h, problem->who, c, p->kernel);
     if (!s) {
         const st_sm90_row *row = p->q.row;
         const unsigned cl = (unsigned)(row->cm * row->cn);
@@ -523,10 +531,11 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     return s;
 }
 
-static const st_provider provider = {"gemm_sm90", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
+const st_provider st_sm90_provider = {"gemm_sm90", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
 
 void st_sm90_register(void)
 {
-    st_plan_register(&provider);
+    st_plan_register(&st_sm90_provider);
+    st_plan_register_tiles(&st_sm90_tiles);
     st_plan_register_kernels(st_sm90_list);
 }

@@ -14,6 +14,7 @@ enum { ST_SM90_ANY, ST_SM90_SPLIT, ST_SM90_PROMOTE, ST_SM90_X6, ST_SM90_TURN };
 
 typedef struct st_sm90_row {
     int bm, bn, stages, consumers, pp, wait, cm, cn, tma_store, preg, creg, raster, kind, percent;
+    int parts; /* of a row made for a caller's tile (gemm_sm90_tile.c): k is cut into so many; 0: as the model says */
 } st_sm90_row;
 
 /* mirrored in gemm_sm90.cu */
@@ -90,6 +91,12 @@ const st_sm90_row *st_sm90_rows(int *count);
 bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,
                        st_sm90 *q, char *why, size_t n);
 unsigned st_sm90_smem(const st_sm90 *q);
+/* The tile of q's row, for operands of q->es bytes. */
+void st_sm90_tile(const st_sm90 *q, strata_tile *t);
+/* What the choice is to know of q, which st_sm90_configure filled in and called usable or not; leaves arg, why and listed. */
+void st_sm90_candidate(const st_contract *c, const st_sm90 *q, bool usable, st_candidate *x);
+extern const st_provider st_sm90_provider;
+extern const st_tiles st_sm90_tiles; /* gemm_sm90_tile.c */
 
 /* What is compiled. Equal configurations give equal options. */
 void st_sm90_id(const st_sm90_row *row, int ta, int tb, int tc, bool amn, bool bmn, char *id, size_t n);

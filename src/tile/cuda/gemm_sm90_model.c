@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define ST_GENERIC(...)
-#define ST_SM90(...) {__VA_ARGS__},
+#define ST_SM90(...) {__VA_ARGS__, 0},
 static const st_sm90_row rows[] = {
 #include "tile/cuda/kernels.inc"
 };
@@ -190,8 +190,9 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
     q->splits = 1;
     double best = 0;
     const int64_t most = row->kind == ST_SM90_SPLIT ? st_min64(64, kall / 4) : 1;
-    for (int64_t s = 1; s <= st_max64(most, 1); s++) {
-        if (s > 1 && s * q->M * q->N * q->G * 4 > (int64_t)256 << 20) break;
+    const int64_t first = row->parts ? row->parts : 1, last = row->parts ? row->parts : st_max64(most, 1);
+    for (int64_t s = first; s <= last; s++) {
+        if (s > first && s * q->M * q->N * q->G * 4 > (int64_t)256 << 20) break;
         const int64_t waves = st_ceil_div(tiles * s, slots);
         double us = ((double)waves * ((double)st_ceil_div(kall, s) * block + store) + fill) / clock + 2.5;
         if (row->pp) us += end / clock; /* the last tile's */
@@ -202,7 +203,7 @@ static double predict(st_sm90 *q, const st_gpu *gpu)
                   compulsory * compulsory * compulsory); /* both go on at once, not quite freely */
         if (row->kind == ST_SM90_SPLIT)
             us += 3 + (double)(s + 1) * (double)(q->M * q->N * q->G) * 4 / (copy * 1.5);
-        if (s == 1 || us < best) {
+        if (s == first || us < best) {
             best = us;
             q->splits = (int)s;
         }
@@ -346,6 +347,11 @@ bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char 
                  "has no registers beside its sums for an epilogue whose operands have an element for each "
                  "of C's%s",
                  full == 2 ? ", not in pairs" : "");
+        return false;
+    }
+    if (row->parts > st_ceil_div(q->K, 128 / q->es)) {
+        snprintf(why, n, "cuts k into %d parts, and it has %d steps of %d", row->parts,
+                 (int)st_ceil_div(q->K, 128 / q->es), 128 / q->es);
         return false;
     }
     q->epilogue = text != NULL;

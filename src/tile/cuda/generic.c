@@ -5,6 +5,7 @@
  * kernel copies with, a second one takes over, whose copies are single elements: the same sums in the same order. It is rare, so it is got when the first such run
  * comes (not under capture), and building a plan does not wait for it. */
 #include "tile/cuda/generic.h"
+#include "tile/cuda/own_tile.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef struct st_gplan {
     st_gparams params[2];
 } st_gplan;
 
-static bool takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n)
+bool st_generic_takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n)
 {
     const int64_t tc = g->c.tc;
     bool c_fits = false;
@@ -64,7 +65,7 @@ static int64_t order_number(const st_grow *row, const st_gconfig *f)
     return ((parts * 64 + f->warps_k) * 64 + f->unroll) * 64 + f->vec[0] * 8 + f->vec[1];
 }
 
-static void fill_tile(const st_grow *row, const st_gconfig *f, strata_tile *t)
+void st_generic_tile(const st_grow *row, const st_gconfig *f, strata_tile *t)
 {
     *t = (strata_tile){.block_m = row->bm,
                        .block_n = row->bn,
@@ -73,6 +74,21 @@ static void fill_tile(const st_grow *row, const st_gconfig *f, strata_tile *t)
                        .warp_n = row->warps_n > 0 ? row->bn / row->warps_n : 0,
                        .stages = row->stages,
                        .split_k = f->splits};
+}
+
+void st_generic_candidate(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu,
+                          bool split, bool usable, st_candidate *x)
+{
+    st_generic_id(row, (int)g->own.tc, split, x->kernel, sizeof x->kernel);
+    x->order = order_of(row, split);
+    x->row = row;
+    x->us = -1;
+    if (!usable) return;
+    x->us = st_generic_us(row, g, f, gpu);
+    x->workspace = st_generic_workspace(row, g, f);
+    x->order_arg = order_number(row, f);
+    x->row_count_matters = f->splits > 1 || row->kind >= ST_G_SKINNY_K;
+    st_generic_tile(row, f, &x->tile);
 }
 
 static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, int max)
@@ -84,28 +100,18 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     st_generic_problem(c, p->text, &g);
     for (int i = 0; i < count; i++) {
         char why[160];
-        if (!takes(&rows[i], &g, c->math, why, sizeof why) && !(rows[i].ta == g.c.ta && rows[i].tb == g.c.tb))
+        if (!st_generic_takes(&rows[i], &g, c->math, why, sizeof why) &&
+            !(rows[i].ta == g.c.ta && rows[i].tb == g.c.tb))
             continue;
         for (int split = 0; split < 2 && n < max; split++) {
-            st_candidate *x = &out[n];
+            st_candidate *x = &out[n++];
             st_gconfig f;
             memset(x, 0, sizeof *x);
-            st_generic_id(&rows[i], (int)c->tc, split, x->kernel, sizeof x->kernel);
-            x->order = order_of(&rows[i], split);
-            x->row = &rows[i];
-            x->us = -1;
             x->arg[0] = split;
             const bool ok =
-                takes(&rows[i], &g, c->math, x->why, sizeof x->why) &&
+                st_generic_takes(&rows[i], &g, c->math, x->why, sizeof x->why) &&
                 st_generic_configure(&rows[i], &g, h->gpu, p->text != NULL, split, &f, x->why, sizeof x->why);
-            if (ok) {
-                x->us = st_generic_us(&rows[i], &g, &f, h->gpu);
-                x->workspace = st_generic_workspace(&rows[i], &g, &f);
-                x->order_arg = order_number(&rows[i], &f);
-                x->row_count_matters = f.splits > 1 || rows[i].kind >= ST_G_SKINNY_K;
-                fill_tile(&rows[i], &f, &x->tile);
-            }
-            n++;
+            st_generic_candidate(&rows[i], &g, &f, h->gpu, split, ok, x);
         }
     }
     return n;
@@ -222,6 +228,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
         p->f[NARROW] = p->f[WIDE];
         p->row[NARROW] = st_generic_unaligned(row, &p->f[NARROW]);
         s = get_kernels(h, p, WIDE);
+        if (!s) s = st_tile_registers(h, problem->who, c, p->kernel[WIDE]);
     }
     if (s) {
         strata_plan_destroy(&head->base);
@@ -275,12 +282,13 @@ static int list(int i, strata_kernel_info *info)
     return 1;
 }
 
-static const st_provider provider = {"generic_cuda", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
+const st_provider st_generic_provider = {"generic_cuda", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
 
 __attribute__((constructor)) static void list_kernels(void) { st_plan_register_kernels(list); }
 
 void st_generic_register(void)
 {
-    st_plan_register(&provider);
+    st_plan_register(&st_generic_provider);
+    st_plan_register_tiles(&st_generic_tiles);
     st_plan_register_kernels(list);
 }

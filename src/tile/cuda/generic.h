@@ -58,6 +58,7 @@ typedef struct st_grow {
     int warps_m, warps_n, lanes_m, blocks_sm;
     int cc;       /* least compute capability */
     int64_t math; /* strata_math that allows it; 0: always */
+    int parts; /* of a row made for a caller's tile (generic_tile.c): k is cut into so many; 0: as the model says */
 } st_grow;
 const st_grow *st_generic_rows(int *count);
 /* "gemm_f32f32f32_128x128x16_s3_simt_sm80" */
@@ -115,6 +116,14 @@ bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu 
                          st_gconfig *f, char *why, size_t n);
 double st_skinny_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
 bool st_generic_together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v);
+
+/* What the choice is to know of a row with configuration f, usable or not; leaves arg, why and listed. */
+void st_generic_candidate(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu,
+                          bool split, bool usable, st_candidate *x);
+void st_generic_tile(const st_grow *row, const st_gconfig *f, strata_tile *t);
+bool st_generic_takes(const st_grow *row, const st_gproblem *g, int64_t math, char *why, size_t n);
+extern const st_provider st_generic_provider;
+extern const st_tiles st_generic_tiles; /* generic_tile.c */
 
 void st_generic_register(void);        /* generic.c */
 void st_cuda_reference_register(void); /* reference_cuda.c */

@@ -307,6 +307,17 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         snprintf(why, n, "has more than 2^31 tiles");
         return false;
     }
+    if (row->parts) {
+        const int64_t each = st_ceil_div(steps, row->parts);
+        if (each < 1 || st_ceil_div(steps, each) != row->parts) {
+            snprintf(why, n, "does not cut %lld steps of %d of k into %d even parts", (long long)steps,
+                     row->bk, row->parts);
+            return false;
+        }
+        f->splits = row->parts;
+        f->k_split = each * row->bk;
+        return true;
+    }
     if (!split) return true;
     if (tiles(row, g) * 2 > (int64_t)gpu->sms * row->blocks_sm * 3 || steps < 8) {
         snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");

@@ -9,7 +9,7 @@
 
 #define ST_SM90(...)
 #define ST_GENERIC(name, kind, ta, tb, tacc, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, ...) \
-    {name, kind, ta, tb, tacc, {__VA_ARGS__}, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math},
+    {name, kind, ta, tb, tacc, {__VA_ARGS__}, bm, bn, bk, stages, wm, wn, lm, per_sm, cc, math, 0},
 static const st_grow rows[] = {
 #include "tile/cuda/kernels.inc"
 };
