@@ -135,6 +135,8 @@ struct strata_plan {
     /* Constant operands (prepare.c). Bit i of preparable: data[i] can be. What is prepared lies in memory of the handle's device; on a CPU it begins
      * with a st_prepared_head, which runs compare. */
     uint64_t preparable;
+    /* Operand `operand` as the view with which the plan was made (no address), or NULL: strata_prepare compares. */
+    void (*view)(const strata_plan *p, int operand, strata_tensor *t);
     size_t (*prepared_bytes)(const strata_plan *p, int operand);
     strata_status (*prepare)(strata_handle *h, const strata_plan *p, int operand, const void *from, void *to);
 };
