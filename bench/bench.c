@@ -19,7 +19,7 @@ static const struct {
 } kinds[] = {{"gemm", bench_gemm, cuda_bench_gemm},
              {"conv", bench_conv, NULL},
              {"pointwise", bench_pointwise, cuda_bench_pointwise},
-             {"blas", bench_blas, NULL}};
+             {"blas", bench_blas, cuda_bench_blas}};
 enum { KIND_GEMM, KIND_CONV, KIND_POINTWISE, KIND_BLAS };
 
 static int understand(const words *w, bench_options *o)
@@ -77,8 +77,8 @@ static int understand(const words *w, bench_options *o)
         return cli_bad("bench", "--filters is oihw, ohwi or hwio, not '%.40s'", w->filters);
     o->filters = w->filters ? w->filters : o->nchw ? "oihw" : "ohwi";
     o->batch = 0;
-    if (w->batch && !cli_integer(w->batch, 1, 4096, &o->batch))
-        return cli_bad("bench", "--batch takes 1 to 4096, not '%.40s'", w->batch);
+    if (w->batch && !cli_integer(w->batch, 1, 1 << 20, &o->batch))
+        return cli_bad("bench", "--batch takes 1 to 1048576, not '%.40s'", w->batch);
     o->plan = w->plan != NULL;
     o->tsv = w->tsv != NULL;
     o->json = w->json != NULL;
@@ -102,7 +102,8 @@ static double copy_bandwidth(const bench *b)
 static int run_cuda(bench *b, int kind, const char **shapes, int n)
 {
     if (!kinds[kind].cuda)
-        return cli_bad("bench", "%s is not benched on a GPU yet; gemm and pointwise are", kinds[kind].name);
+        return cli_bad("bench", "%s is not benched on a GPU; gemm, pointwise, blas and conv are",
+                       kinds[kind].name);
     if (strata_create(&b->h, b->o.device) || strata_create(&b->cpu, "cpu") ||
         strata_get_device_info(b->o.device, &b->device))
         return cli_failed("bench", NULL);
@@ -190,7 +191,9 @@ int verb_bench(int argc, char **argv)
         {"--filters", "LAYOUT", "conv: oihw, ohwi or hwio (default as the images: ohwi for nhwc)", &w.filters,
          NULL, 0},
         {"--pass", "PASS", "conv: forward (default), data or weights", &w.pass, NULL, 0},
-        {"--batch", "N", "conv: images (default: as the set says)", &w.batch, NULL, 0},
+        {"--batch", "N",
+         "conv: images (default: as the set says); cuda blas: so many small matrices in one call", &w.batch,
+         NULL, 0},
         {"--threads", "N", "threads of every contender (default: all)", &w.threads, NULL, 0},
         {"--seconds", "S", "time for one case, all contenders together (default 1.5)", &w.seconds, NULL, 0},
         {"--peer", "NAME=PATH", "open this library as a peer, or NAME=off; may be repeated", w.given,

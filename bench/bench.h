@@ -135,6 +135,7 @@ typedef struct contender {
 
 typedef struct bench_case {
     char name[96];
+    const char *group; /* cases of one group have a mean of their own; NULL: none */
     const char *unit;  /* "GFLOP/s" or "GB/s" */
     double work;       /* units of 1e9 a call */
     double peak_scale; /* peak of this type relative to f32 FMA; 0: percent of the contender named "copy" */
@@ -223,6 +224,8 @@ bool report_html(const bench *b, const char *file);
 /* Geometric mean of Strata's ratio to column `name` (NULL: to the best peer) over the cases that have it; 0 when none has.
  * `plan`: of strata-plan. */
 double report_mean(const bench *b, const char *name, bool plan, int *cases);
+/* Geometric mean of the ratio to the best peer over the cases of a group, and the least; *percent: the median percentage of Strata's. */
+double report_group(const bench *b, const char *group, int *cases, double *least, double *percent);
 /* The contender of this column in a case, or NULL. */
 const contender *report_find(const bench_case *c, const char *name);
 /* Strata's ratio (its plan's with `plan`) to the best peer; 0 when there is none. `best` gets the peer's name. */

@@ -30,6 +30,8 @@ bool cuda_measure(bench *b, bench_case *c);
 typedef struct cublas cublas;
 cublas *cublas_open(bench *b); /* NULL with a note when they are not there */
 void cublas_close(cublas *p);
+void *cublas_handle(const cublas *p);
+void *cublas_symbol(const cublas *p, const char *name); /* a function of cuBLAS, or NULL */
 typedef struct cublas_product {
     int64_t m, n, k;
     strata_type in, out; /* of A and B; of C */
@@ -50,4 +52,5 @@ void cublaslt_free(cublaslt *l);
 
 int cuda_bench_gemm(bench *b, const char **words, int n);
 int cuda_bench_pointwise(bench *b, const char **words, int n);
+int cuda_bench_blas(bench *b, const char **words, int n);
 #endif

@@ -163,6 +163,9 @@ void cublas_close(cublas *p)
     free(p);
 }
 
+void *cublas_handle(const cublas *p) { return p->handle; }
+void *cublas_symbol(const cublas *p, const char *name) { return dlsym(p->blas, name); }
+
 static int kind_of(strata_type t)
 {
     switch (t) {

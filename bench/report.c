@@ -52,6 +52,61 @@ double report_mean(const bench *b, const char *name, bool plan, int *cases)
     return n ? exp(sum / n) : 0;
 }
 
+double report_group(const bench *b, const char *group, int *cases, double *least, double *percent)
+{
+    double sum = 0, *p = malloc(sizeof *p * (size_t)(b->count ? b->count : 1));
+    int n = 0, np = 0;
+    *least = INFINITY;
+    for (int i = 0; i < b->count; i++) {
+        const bench_case *c = &b->rows[i];
+        const contender *ours = report_find(c, "strata");
+        const double r = report_ratio(c, false, NULL);
+        if (!c->group || strcmp(c->group, group) != 0) continue;
+        if (p && ours && isfinite(ours->percent)) p[np++] = ours->percent;
+        if (!isfinite(r) || r <= 0) continue;
+        sum += log(r), n++;
+        if (r < *least) *least = r;
+    }
+    *percent = p && np ? bench_median(p, np) : NAN;
+    free(p);
+    *cases = n;
+    return n ? exp(sum / n) : 0;
+}
+
+/* calls each(group, ...) once for every group, in the order of their first cases */
+static void every_group(const bench *b, void (*each)(const bench *b, const char *group, void *arg), void *arg)
+{
+    for (int i = 0; i < b->count; i++) {
+        bool first = b->rows[i].group != NULL;
+        for (int j = 0; j < i && first; j++)
+            first = !b->rows[j].group || strcmp(b->rows[i].group, b->rows[j].group) != 0;
+        if (first) each(b, b->rows[i].group, arg);
+    }
+}
+
+static void group_line(const bench *b, const char *group, void *mark)
+{
+    int n;
+    double least, percent, m = report_group(b, group, &n, &least, &percent);
+    printf("%s%-8s median %5.1f %%", (const char *)mark, group, percent);
+    if (n) printf(", ratio to the best peer %.3f in geometric mean over %d, least %.3f", m, n, least);
+    printf("\n");
+}
+
+static void group_json(const bench *b, const char *group, void *arg)
+{
+    cli_json *j = arg;
+    int n;
+    double least, percent, m = report_group(b, group, &n, &least, &percent);
+    cli_json_open(j, NULL, '{');
+    cli_json_string(j, "group", group);
+    cli_json_number(j, "percent", percent);
+    cli_json_number(j, "geometric_mean", n ? m : NAN);
+    cli_json_number(j, "least", n ? least : NAN);
+    cli_json_integer(j, "cases", n);
+    cli_json_close(j, '}');
+}
+
 static void head_cuda(const bench *b, FILE *f, const char *mark)
 {
     const strata_device_info *d = &b->device;
@@ -204,6 +259,7 @@ static void table_end(const bench *b)
         if (m > 0) printf("  %s %.3f (%d)", b->columns[i], m, n);
     }
     printf("\n");
+    every_group(b, group_line, (char[]){""});
     if (noisy) printf("~ fewer than three quiet rounds: all rounds counted, less sure\n");
     for (int plan = b->o.plan; plan >= 0; plan--) {
         double m = report_mean(b, NULL, plan, &n);
@@ -273,6 +329,9 @@ static void json_end(const bench *b)
     cli_json_open(&j, "cases", '[');
     for (int i = 0; i < b->count; i++) json_case(&j, &b->rows[i]);
     cli_json_close(&j, ']');
+    cli_json_open(&j, "groups", '[');
+    every_group(b, group_json, &j);
+    cli_json_close(&j, ']');
     cli_json_number(&j, "geometric_mean", n ? m : NAN);
     cli_json_integer(&j, "geometric_mean_cases", n);
     cli_json_close(&j, '}');
@@ -285,6 +344,7 @@ void report_end(const bench *b)
     else if (b->o.tsv) {
         int n;
         double m = report_mean(b, NULL, false, &n);
+        every_group(b, group_line, (char[]){"# "});
         if (n) printf("# geometric mean of ratios to the best peer: %.4f over %d cases\n", m, n);
     } else if (b->count) {
         table_end(b);
