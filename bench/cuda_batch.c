@@ -192,7 +192,7 @@ static double complex residual(const task *t, int64_t item, const void *got, con
         TERM(-GOT(i, j));
         break;
     case B_TRSM:
-        for (int64_t l = 0; l < i; l++) TERM(0x1p-20 * cuda_pool_at(item * n * n + i + l * n) * GOT(l, j));
+        for (int64_t l = 0; l < i; l++) TERM(0x1p-14 * cuda_pool_at(item * n * n + i + l * n) * GOT(l, j));
         TERM(GOT(i, j));
         TERM(-at(t, B_, item, i, j));
         break;

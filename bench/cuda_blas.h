@@ -2,7 +2,7 @@
 /* cuda_blas.h - what the benches of the BLAS on a GPU share: operators as rows of one table, operands cut from a pool of random numbers.
  *
  * The pool lies on the host and, in the type under test, on the device; element e of operand o is pool[(base[o] + e) mod its length], so any operand of
- * any size is filled by copies inside the device and known on the host without one. Triangles of what works in place are the pool times 2^-20
+ * any size is filled by copies inside the device and known on the host without one. Triangles of what works in place are the pool times 2^-14
  * with ones on the diagonal: any number of calls leaves the numbers as they are. Everything is column-major and packed. */
 #ifndef ST_BENCH_CUDA_BLAS_H
 #define ST_BENCH_CUDA_BLAS_H
@@ -87,7 +87,7 @@ enum { CUDA_POOL = 2097143 };                    /* a prime number of elements *
 bool cuda_pool_make(bench *b, strata_type type); /* forgets the one before */
 void cuda_pool_drop(bench *b);
 double complex cuda_pool_at(int64_t e);
-/* n elements at `to` from element `base`, in the handle's stream; tiny: times 2^-20 */
+/* n elements at `to` from element `base`, in the handle's stream; tiny: times 2^-14 */
 bool cuda_pool_fill(bench *b, void *to, int64_t base, int64_t n, bool tiny);
 
 bool cuda_is_complex(strata_type t);
