@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_custom.c - plans of a user's own kernels: on a GPU (or its double) launches, parameters, epilogues and every refusal; on the CPU the one refusal there. */
+/* test_custom.c - plans of a user's own kernels: on a GPU (or its double) launches, parameters, epilogues and every refusal; on
+ * the CPU the same of functions: every piece once, scratch, threads, epilogues with edges and batches, failures. */
 #include <stdlib.h>
 #include <strata.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void runs(void **s)
     strata_plan *p;
     if (!on_gpu()) {
         test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_UNSUPPORTED, "strata_custom_plan",
-                   "CUDA C", "strata_fused");
+                   "cpu is NULL", "strata_fused");
         assert_null(p);
         return;
     }
@@ -103,6 +104,119 @@ static void epilogue(void **s)
     test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "no reduction");
 }
 
+/* ---- on the CPU ---------------------------------------------------------------------------------------------------------------- */
+
+enum { G = 3, M = 37, NC = 53, T = 16 };
+
+/* marks the piece, looks at the scratch, stores m * 1000 + n by tiles that stick out of the output */
+static strata_status tiles(const strata_custom_call *c)
+{
+    float *acc = c->scratch;
+    int *seen = c->data[0];
+    const int *const params = c->params;
+    const int m0 = (int)c->at[1] * T, n0 = (int)c->at[0] * T;
+    if ((uintptr_t)acc % 64 || params[0] != 42 || c->grid[0] != 4 || c->grid[1] != 3 || c->grid[2] != G)
+        return STRATA_ERROR_INTERNAL;
+    seen[(c->at[2] * c->grid[1] + c->at[1]) * c->grid[0] + c->at[0]]++;
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < T; j++) acc[i * (T + 1) + j] = (float)((m0 + i) * 1000 + n0 + j);
+    strata_custom_store(c, acc, T + 1, m0, n0, c->at[2], T, T);
+    return STRATA_OK;
+}
+static strata_status fails(const strata_custom_call *c)
+{
+    return c->at[0] == 2 ? STRATA_ERROR_MEMORY : STRATA_OK;
+}
+
+static void on_cpu(void **s)
+{
+    (void)s;
+    if (on_gpu()) return;
+    static int seen[4 * 3 * G];
+    static float y[G * M * (NC + 3)], bias[NC], pre[G * M * NC], times[G];
+    const int param = 42;
+    for (int i = 0; i < NC; i++) bias[i] = (float)i;
+    for (int i = 0; i < G; i++) times[i] = (float)(i + 1);
+    strata_tensor Y = {.data = y,
+                       .type = STRATA_F32,
+                       .rank = 3,
+                       .dim = {G, M, NC},
+                       .stride = {M * (NC + 3), NC + 3, 1}},
+                  P = {.data = pre,
+                       .type = STRATA_F32,
+                       .rank = 3,
+                       .dim = {G, M, NC},
+                       .stride = {M * NC, NC, 1}},
+                  S = {.data = times, .type = STRATA_F32, .rank = 3, .dim = {G, 1, 1}, .stride = {1, 1, 1}};
+    const strata_operand ops[] = {{"seen", strata_vector(seen, STRATA_I32, 36, 1)},
+                                  {"bias", strata_vector(bias, STRATA_F32, NC, 1)},
+                                  {"scale", S},
+                                  {"pre", P},
+                                  {"y", Y},
+                                  {NULL, {0}}};
+    strata_custom c = {.entry = "tiles",
+                       .cpu = tiles,
+                       .grid = {4, 3, G},
+                       .params = &param,
+                       .params_bytes = sizeof param,
+                       .shared_bytes = T * (T + 1) * sizeof(float),
+                       .epilogue = "pre = acc + bias[n]; out = pre * scale",
+                       .output = "y"};
+    for (int threads = 1; threads <= 3; threads++) {
+        strata_plan *p;
+        test_ok(h, strata_set_threads(h, threads));
+        test_ok(h, strata_custom_plan(h, &c, ops, &p));
+        test_check(strstr(strata_plan_describe(p), "custom_tiles_cpu") != NULL, "%s",
+                   strata_plan_describe(p));
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < TEST_COUNT(y); i++) y[i] = -7;
+        test_ok(h, strata_plan_run(h, p, (void *[]){seen, bias, times, pre, y}, NULL));
+        for (int i = 0; i < TEST_COUNT(seen); i++)
+            test_check(seen[i] == 1, "piece %d ran %d times", i, seen[i]);
+        for (int g = 0; g < G; g++)
+            for (int m = 0; m < M; m++)
+                for (int n = 0; n < NC + 3; n++) {
+                    const float z = (float)(m * 1000 + n + n), got = y[(g * M + m) * (NC + 3) + n];
+                    test_check(got == (n < NC ? z * (float)(g + 1) : -7), "y[%d][%d][%d] is %g", g, m, n,
+                               (double)got);
+                    test_check(n >= NC || pre[(g * M + m) * NC + n] == z, "pre[%d][%d][%d]", g, m, n);
+                }
+        strata_plan_destroy(p);
+    }
+    test_ok(h, strata_set_threads(h, 0));
+    /* without an epilogue sums are converted to the output's type */
+    static unsigned char small[3 * T * 4 * T];
+    strata_plan *p;
+    strata_operand narrow[] = {
+        ops[0], {"y", strata_matrix(small, STRATA_BF16, 20, 30, STRATA_ROW_MAJOR, 0)}, {NULL, {0}}};
+    c.epilogue = NULL;
+    test_ok(h, strata_custom_plan(h, &c, narrow, &p));
+    test_ok(h, strata_plan_run(h, p, (void *[]){seen, small}, NULL));
+    uint16_t bits;
+    memcpy(&bits, small + 2 * (1 * 30 + 24), 2);
+    test_check(bits == 0x4480, "1024 as bf16 is %04x", bits);
+    strata_plan_destroy(p);
+    /* what fails names the piece */
+    c = (strata_custom){.entry = "fails", .cpu = fails, .grid = {5, 1, 2}};
+    test_ok(h, strata_custom_plan(h, &c, ops, &p));
+    test_error(h, strata_plan_run(h, p, (void *[]){seen, bias, times, pre, y}, NULL), STRATA_ERROR_MEMORY,
+               "custom_fails_cpu", "piece (2, 0, ");
+    strata_plan_destroy(p);
+    c.shared_bytes = (size_t)2 << 30;
+    test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "shared_bytes", "1073741824");
+    c.shared_bytes = 0;
+    c.grid[0] = c.grid[1] = 1u << 31;
+    test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "grid", "2^40");
+    c.grid[0] = c.grid[1] = 1;
+    c.epilogue = "gelv(acc)";
+    c.output = "y";
+    test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_SYNTAX, "gelv", "gelu");
+    c.epilogue = "sum(acc)";
+    test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "no reduction");
+    c.output = "nobody";
+    test_error(h, strata_custom_plan(h, &c, ops, &p), STRATA_ERROR_ARGUMENT, "output is 'nobody'");
+}
+
 static void refusals(void **s)
 {
     (void)s;
@@ -142,6 +256,6 @@ static void refusals(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(runs), cmocka_unit_test(epilogue),
-                                       cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(on_cpu), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
