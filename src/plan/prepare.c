@@ -1,26 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c - strata_prepare: a constant operand in the layout that a plan's kernel reads.
  *
- * The provider says which operands it takes so and writes the layout; here the memory is made and the view is compared with the plan's. On a CPU the
+ * The provider says which operands it takes so, of which view, and writes the layout; here the memory is made and the views are compared. On a CPU the
  * memory begins with a head by which runs know it. */
 #include "plan/plan.h"
 #include "runtime/gpu.h"
 #include <string.h>
 
+/* The batch dims that tell items apart, then the matrix. */
+static strata_tensor essence(const strata_tensor *t)
+{
+    strata_tensor x = *t;
+    x.rank = 0;
+    for (int d = 0; d < t->rank; d++) {
+        if (d < t->rank - 2 && (t->dim[d] == 1 || t->stride[d] == 0)) continue;
+        x.dim[x.rank] = t->dim[d];
+        x.stride[x.rank++] = t->stride[d];
+    }
+    return x;
+}
+
+static bool same_dims(const strata_tensor *a, const strata_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int d = 0; same && d < a->rank; d++) same = a->dim[d] == b->dim[d];
+    return same;
+}
+
+/* The strides that lead anywhere */
+static bool same_strides(const strata_tensor *a, const strata_tensor *b)
+{
+    for (int d = 0; d < a->rank; d++)
+        if (a->dim[d] > 1 && a->stride[d] != b->stride[d]) return false;
+    return true;
+}
+
+/* W has the type, the dims, the strides and the structure of the operand with which the plan was made. */
 static strata_status check_view(strata_handle *h, const strata_plan *p, int operand, const strata_tensor *W)
 {
-    const char *lo, *hi;
-    strata_status s = st_tensor_check(&h->err, "strata_prepare", "W", W);
+    strata_tensor view;
+    p->view(p, operand, &view);
+    strata_status s = st_tensor_check_flags(&h->err, "strata_prepare", "W", W, view.flags);
     if (s) return s;
-    st_tensor_span(W, &lo, &hi);
-    const st_extent *e = p->extent ? &p->extent[operand] : NULL;
-    const char *at = W->data;
-    if (!e || (lo - at == e->lo && hi - at == e->hi)) return STRATA_OK;
-    return st_fail(
-        &h->err, STRATA_ERROR_SHAPE,
-        "strata_prepare: W touches bytes %lld to %lld from its address and the plan's operand %d %lld to "
-        "%lld; give the view with which the plan (%s) was made",
-        (long long)(lo - at), (long long)(hi - at), operand, (long long)e->lo, (long long)e->hi, p->title);
+    const strata_tensor has = essence(W), want = essence(&view);
+    if (W->type != view.type)
+        s = STRATA_ERROR_TYPE;
+    else if (!same_dims(&has, &want))
+        s = STRATA_ERROR_SHAPE;
+    else if (W->flags != view.flags || (strata_count(want) > 0 && !same_strides(&has, &want)))
+        s = STRATA_ERROR_LAYOUT;
+    if (!s) return STRATA_OK;
+    char is[160], made[160];
+    strata_tensor_describe(*W, is, sizeof is);
+    strata_tensor_describe(view, made, sizeof made);
+    st_fail(&h->err, s,
+            "strata_prepare: W is %s and operand %d of the plan (%s) is %s%s: give the view with which the "
+            "plan was made",
+            is, operand, p->title, made, W->flags != view.flags ? ", of another structure" : "");
+    const strata_tensor turned = strata_transpose(*W), t = essence(&turned);
+    if (W->type == view.type && !turned.error && same_dims(&t, &want) && same_strides(&t, &want))
+        st_err_remedy(&h->err, "strata_transpose(W)");
+    return s;
 }
 
 strata_status strata_prepare(strata_handle *h, const strata_plan *p, int operand, strata_tensor W,

@@ -316,6 +316,35 @@ static void prepared_wrongly(void **state)
                "as it lies");
     test_error(h, strata_prepare(h, plan, 1, of(p.b, STRATA_F32, 290, 200, false), &W), STRATA_ERROR_SHAPE,
                "operand 1", "the view with which");
+    /* the same bytes, read in another way */
+    test_error(h,
+               strata_prepare(h, plan, 1, strata_matrix(p.b, STRATA_F32, 300, 200, STRATA_COL_MAJOR, 0), &W),
+               STRATA_ERROR_LAYOUT, "(stride 1,300)", "(stride 200,1)", "operand 1");
+    test_error(h,
+               strata_prepare(h, plan, 1, strata_matrix(p.b, STRATA_F32, 200, 300, STRATA_ROW_MAJOR, 0), &W),
+               STRATA_ERROR_SHAPE, "200x300", "300x200");
+    test_error(h, strata_prepare(h, plan, 1, strata_transpose(B), &W), STRATA_ERROR_SHAPE, "200x300",
+               "  strata_transpose(W)");
+    test_error(h,
+               strata_prepare(h, plan, 1, strata_matrix(p.b, STRATA_F64, 300, 100, STRATA_ROW_MAJOR, 0), &W),
+               STRATA_ERROR_TYPE, "W is f64", "is f32 300x200");
+    test_error(h,
+               strata_prepare(h, plan, 1, strata_matrix(p.b, STRATA_I32, 300, 200, STRATA_ROW_MAJOR, 0), &W),
+               STRATA_ERROR_TYPE, "W is i32");
+    test_error(h, strata_prepare(h, plan, 1, strata_vector(p.b, STRATA_F32, 60000, 1), &W),
+               STRATA_ERROR_SHAPE, "60000");
+    test_error(
+        h, strata_prepare(h, plan, 1, strata_array(p.b, STRATA_F32, 3, (int64_t[]){2, 150, 200}, NULL), &W),
+        STRATA_ERROR_SHAPE, "2x150x200");
+    test_error(
+        h,
+        strata_prepare(h, plan, 1,
+                       strata_conj(strata_packed(p.b, STRATA_F32, 300, STRATA_LOWER, STRATA_ROW_MAJOR)), &W),
+        STRATA_ERROR_UNSUPPORTED, "a packed triangle");
+    assert_null(W.data);
+    const strata_tensor same = strata_array(p.b, STRATA_F32, 3, (int64_t[]){1, 300, 200}, NULL);
+    test_ok(h, strata_prepare(h, plan, 1, same, &W)); /* a batch of one is the matrix */
+    test_ok(h, strata_free(h, W.data));
     test_error(h, strata_prepare(h, NULL, 1, B, &W), STRATA_ERROR_ARGUMENT, "plan is NULL");
     test_error(h, strata_prepare(h, plan, 1, B, NULL), STRATA_ERROR_ARGUMENT, "NULL");
     test_error(NULL, strata_prepare(NULL, plan, 1, B, &W), STRATA_ERROR_ARGUMENT, "handle is NULL");
@@ -341,6 +370,51 @@ static void prepared_wrongly(void **state)
     strata_plan_destroy(reference);
     drop(&p);
     drop(&q);
+}
+
+/* Conjugated operands are prepared as such, plain ones are not taken for them; items of a batch. */
+static void prepared_structure(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 70, K = 90, ITEMS = 3 };
+    const size_t a_bytes = sizeof(float) * 2 * ITEMS * M * K, b_bytes = sizeof(float) * 2 * ITEMS * K * N,
+                 c_bytes = sizeof(float) * 2 * ITEMS * M * N;
+    float *a = malloc(a_bytes), *b = malloc(b_bytes), *c = malloc(c_bytes), *want = malloc(c_bytes);
+    test_rng r = test_rng_make(77);
+    for (size_t i = 0; i < a_bytes / sizeof *a; i++) a[i] = (float)test_real(&r, -1, 1);
+    for (size_t i = 0; i < b_bytes / sizeof *b; i++) b[i] = (float)test_real(&r, -1, 1);
+    const strata_tensor A = strata_batch(strata_matrix(a, STRATA_C64, M, K, STRATA_ROW_MAJOR, 0), ITEMS, 0),
+                        B = strata_batch(strata_matrix(b, STRATA_C64, K, N, STRATA_ROW_MAJOR, 0), ITEMS, 0),
+                        C = strata_batch(strata_matrix(c, STRATA_C64, M, N, STRATA_ROW_MAJOR, 0), ITEMS, 0);
+    for (int conj = 0; conj < 2; conj++) {
+        const strata_tensor X = conj ? strata_conj(B) : B, other = conj ? B : strata_conj(B);
+        strata_plan *plan = NULL;
+        strata_candidate x;
+        strata_tensor W;
+        test_ok(h, strata_gemm_plan(h, STRATA_ONE, A, X, STRATA_ZERO, C, NULL, NULL, &plan));
+        char kernel[96] = "";
+        for (int i = 0; strata_plan_candidates(plan, i, &x); i++)
+            if (x.predicted_us >= 0 && x.tile.warp_m) memcpy(kernel, x.kernel, sizeof kernel);
+        strata_plan_destroy(plan);
+        assert_true(kernel[0]);
+        test_ok(h, strata_gemm_plan(h, STRATA_ONE, A, X, STRATA_ZERO, C, NULL,
+                                    &(strata_choice){.kernel = kernel}, &plan));
+        test_ok(h, strata_plan_run(h, plan, (void *[]){a, b, want}, NULL));
+        assert_true(strata_prepare(h, plan, 1, other, &W) ==
+                    (conj ? STRATA_ERROR_LAYOUT : STRATA_ERROR_UNSUPPORTED));
+        test_error(h, strata_prepare(h, plan, 1, strata_slice(X, 0, 0, 1, 1), &W), STRATA_ERROR_SHAPE,
+                   "1x90x70", "3x90x70");
+        test_ok(h, strata_prepare(h, plan, 1, X, &W));
+        memset(c, 0xff, c_bytes);
+        test_ok(h, strata_plan_run(h, plan, (void *[]){a, W.data, c}, &(strata_run){.prepared = 2}));
+        assert_memory_equal(c, want, c_bytes);
+        test_ok(h, strata_free(h, W.data));
+        strata_plan_destroy(plan);
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(want);
 }
 
 /* Tiles of the caller's: results within the bound of any order (equal bits where k is one block), exact reasons where impossible. */
@@ -446,8 +520,8 @@ static void measured_by_bucket(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(codes_and_orders),  T(batch_invariance), T(images),
-                                       T(prepared),          T(prepared_wrongly), T(tiles),
-                                       T(measured_by_bucket)};
+    const struct CMUnitTest tests[] = {
+        T(codes_and_orders), T(batch_invariance),   T(images), T(prepared),
+        T(prepared_wrongly), T(prepared_structure), T(tiles),  T(measured_by_bucket)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
