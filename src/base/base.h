@@ -86,6 +86,13 @@ strata_status st_tensor_check_flags(st_err *e, const char *who, const char *name
                                     uint32_t flags);
 strata_status st_tensor_check_output_flags(st_err *e, const char *who, const char *name,
                                            const strata_tensor *t, uint32_t flags);
+/* Types of less than a byte (i4, u4, bit): one dim at most has elements inside a byte, and there they follow each other; all other strides are
+ * whole bytes. Other types pass. */
+strata_status st_tensor_check_bits(st_err *e, const char *who, const char *name, const strata_tensor *t);
+ST_INLINE bool st_type_is_sub_byte(int type)
+{
+    return type == STRATA_I4 || type == STRATA_U4 || type == STRATA_BIT;
+}
 /* Width of a band: diagonals below (upper = false) or above the main one. */
 ST_INLINE int64_t st_band_width(const strata_tensor *t, bool upper)
 {
@@ -100,6 +107,11 @@ bool st_tensor_same_view(const strata_tensor *a, const strata_tensor *b); /* sam
 /* "3x4" into buf */
 const char *st_dims(const strata_tensor *t, char *buf, size_t n);
 #define ST_DIMS(t) st_dims(&(t), (char[96]){0}, 96)
+/* What a message repeats of the caller's own text: all of it up to 80 bytes, else its beginning, "..." and its end; line breaks and other control
+ * characters as blanks. */
+enum { ST_CUT = 84 };
+const char *st_cut(const char *s, char room[ST_CUT]);
+#define ST_SHORT(s) st_cut(s, (char[ST_CUT]){0})
 
 /* ---- hash ------------------------------------------------------------------------------------------------------------ */
 uint64_t st_hash(const void *p, size_t n, uint64_t seed);

@@ -86,3 +86,26 @@ const char *strata_status_name(strata_status s)
 }
 
 const char *strata_version(void) { return STRATA_VERSION_STRING; }
+
+/* A byte of UTF-8 that begins no character */
+static bool inside(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+
+const char *st_cut(const char *s, char room[ST_CUT])
+{
+    enum { MOST = 80, END = 24 };
+    const size_t n = strlen(s);
+    size_t head = n, tail = n, at = 0;
+    if (n > MOST) {
+        head = MOST - END - 3;
+        tail = n - END;
+        while (head && inside(s[head])) head--;
+        while (tail < n && inside(s[tail])) tail++;
+    }
+    for (size_t i = 0; i < head; i++) room[at++] = s[i];
+    if (head < n) memcpy(room + at, "...", 3), at += 3;
+    for (size_t i = tail; i < n; i++) room[at++] = s[i];
+    room[at] = 0;
+    for (char *c = room; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+    return room;
+}

@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* args.c - arguments of the verbs. Whatever the command line holds, it is either understood or refused with what is known. */
 #include "cli/cli.h"
+#include "doctor/explain.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)CLI_CUT == (int)ST_CUT, "one function");
+const char *cli_cut(const char *s, char room[CLI_CUT]) { return st_cut(s, room); }
+
+bool cli_two_formats(const char *verb, const char *tsv, const char *json)
+{
+    if (!tsv || !json) return false;
+    cli_bad(verb, "--tsv and --json exclude each other");
+    return true;
+}
+
+/* No word of a message is longer than what a message repeats, whoever wrote it. */
 int cli_bad(const char *verb, const char *fmt, ...)
 {
+    char text[4096], word[4096];
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "strata%s%s: ", *verb ? " " : "", verb);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    fprintf(stderr, "strata%s%s: ", *verb ? " " : "", verb);
+    for (const char *p = text; *p;) {
+        const size_t blanks = strspn(p, " \n"), letters = strcspn(p + blanks, " \n");
+        memcpy(word, p + blanks, letters);
+        word[letters] = 0;
+        fprintf(stderr, "%.*s%s", (int)blanks, p, CLI_SHORT(word));
+        p += blanks + letters;
+    }
+    fputc('\n', stderr);
     return CLI_USAGE;
 }
 
@@ -49,11 +69,11 @@ static const cli_option *find_option(const cli_usage *u, const char *name, size_
 
 static int unknown_option(const cli_usage *u, const char *verb, const char *word, size_t len)
 {
-    char name[64];
+    char whole[CLI_CUT], name[64];
     snprintf(name, sizeof name, "%.*s", (int)(len < 63 ? len : 63), word);
     const char *near =
         u->option_count ? cli_nearest(name, &u->options[0].name, u->option_count, sizeof *u->options) : NULL;
-    fprintf(stderr, "strata %s: unknown option '%s'", verb, name);
+    fprintf(stderr, "strata %s: unknown option '%s'", verb, cli_cut(word, whole));
     if (near) fprintf(stderr, "; did you mean '%s'?", near);
     fprintf(stderr, "\n  known:");
     for (int i = 0; i < u->option_count; i++)
@@ -92,10 +112,11 @@ int cli_parse(const cli_usage *u, int argc, char **argv, const char **words, int
             }
             if (n == max_words) {
                 if (max_words == 0)
-                    cli_bad(verb, "takes no argument, but '%s' was given (see: strata help %s)", a, verb);
+                    cli_bad(verb, "takes no argument, but '%s' was given (see: strata help %s)", CLI_SHORT(a),
+                            verb);
                 else
-                    cli_bad(verb, "too many arguments at '%s' (at most %d; see: strata help %s)", a,
-                            max_words, verb);
+                    cli_bad(verb, "too many arguments at '%s' (at most %d; see: strata help %s)",
+                            CLI_SHORT(a), max_words, verb);
                 return -1;
             }
             words[n++] = a;
@@ -120,7 +141,7 @@ int cli_parse(const cli_usage *u, int argc, char **argv, const char **words, int
         const char *value = "1";
         if (!o->value) {
             if (eq) {
-                cli_bad(verb, "%s takes no value, but '%s' was given", o->name, eq + 1);
+                cli_bad(verb, "%s takes no value, but '%s' was given", o->name, CLI_SHORT(eq + 1));
                 return -1;
             }
         } else if (eq) {

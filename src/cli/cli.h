@@ -61,6 +61,12 @@ int cli_dims(const char *s, int64_t lo, int64_t hi, int64_t *v, int max);
 
 /* The name nearest to `word` among the `n` strings at `names` (each `step` bytes after the last), or NULL when none is near. */
 const char *cli_nearest(const char *word, const void *names, int n, size_t step);
+/* What a message repeats of the command line: at most 80 bytes of it (the library's st_cut). */
+enum { CLI_CUT = 84 };
+const char *cli_cut(const char *s, char room[CLI_CUT]);
+#define CLI_SHORT(s) cli_cut(s, (char[CLI_CUT]){0})
+/* --tsv and --json given together: said on stderr; true when they were */
+bool cli_two_formats(const char *verb, const char *tsv, const char *json);
 /* "strata bench: ..." on stderr; returns CLI_USAGE. */
 int cli_bad(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* strata_error(h) on stderr; returns CLI_FAILED. */

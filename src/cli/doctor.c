@@ -33,9 +33,9 @@ static int look_on(const st_live *live, const char *count, const char *interval,
     double seconds = 1;
     char why[700] = "";
     if (count && !cli_integer(count, 1, 1000000000, &n))
-        return cli_bad("doctor", "--count takes a number from 1, not '%.40s'", count);
+        return cli_bad("doctor", "--count takes a number from 1, not '%s'", CLI_SHORT(count));
     if (interval && !cli_number(interval, 0.05, 3600, &seconds))
-        return cli_bad("doctor", "--interval takes 0.05 to 3600 seconds, not '%.40s'", interval);
+        return cli_bad("doctor", "--interval takes 0.05 to 3600 seconds, not '%s'", CLI_SHORT(interval));
     int code = st_doctor_watch(live, (int)n, seconds, stdout, json, why, sizeof why);
     if (why[0]) fprintf(stderr, "strata doctor: %s\n", why);
     return code;
@@ -46,7 +46,7 @@ static bool write_html(const st_doctor *d, const char *path)
     FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     if (f) st_doctor_html(d, f);
     if (f && (f == stdout || fclose(f) == 0)) return true;
-    fprintf(stderr, "strata doctor: %s: %s\n", path, strerror(errno));
+    fprintf(stderr, "strata doctor: %s: %s\n", CLI_SHORT(path), strerror(errno));
     return false;
 }
 
@@ -110,12 +110,12 @@ int verb_doctor(int argc, char **argv)
     if (subject) return look_for(root, subject, json != NULL);
     st_live live = {.body = cli_doctor_child, .deep = deep != NULL};
     if (patience && !cli_number(patience, 0.1, 86400, &live.patience))
-        return cli_bad("doctor", "--patience takes 0.1 to 86400 seconds, not '%.40s'", patience);
+        return cli_bad("doctor", "--patience takes 0.1 to 86400 seconds, not '%s'", CLI_SHORT(patience));
     if (verify) return st_doctor_verify(&live, stdout, json != NULL);
     if (watch) return look_on(&live, count, interval, json != NULL);
     st_doctor *d = st_doctor_look(root, files ? NULL : &live, &error);
     if (!d) {
-        fprintf(stderr, "strata doctor: %s: %s\n", root, strerror(error));
+        fprintf(stderr, "strata doctor: %s: %s\n", CLI_SHORT(root), strerror(error));
         return ST_CANNOT_LOOK;
     }
     if (html && !write_html(d, html)) {

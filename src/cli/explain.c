@@ -15,7 +15,7 @@ static int read_log(st_explain *e, const char *path)
     int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     int error = fd < 0 ? errno : st_explain_fd(e, fd);
     if (fd > STDERR_FILENO) close(fd);
-    if (error) fprintf(stderr, "strata explain: %s: %s\n", path, strerror(error));
+    if (error) fprintf(stderr, "strata explain: %s: %s\n", CLI_SHORT(path), strerror(error));
     return error;
 }
 
@@ -72,7 +72,7 @@ int verb_explain(int argc, char **argv)
     for (int i = 0; i < n && files < n; i++)
         if (!is_file(words[i]) && like_a_path(words[i])) {
             struct stat s;
-            fprintf(stderr, "strata explain: %s: %s\n", words[i],
+            fprintf(stderr, "strata explain: %s: %s\n", CLI_SHORT(words[i]),
                     stat(words[i], &s)   ? strerror(errno)
                     : S_ISDIR(s.st_mode) ? "Is a directory"
                                          : "is neither a file nor a pipe");
@@ -90,7 +90,7 @@ int verb_explain(int argc, char **argv)
         const st_live live = {.body = cli_doctor_child};
         st_doctor *d = st_doctor_look(root, &live, &error);
         if (!d) {
-            fprintf(stderr, "strata explain: %s: %s\n", root, strerror(error));
+            fprintf(stderr, "strata explain: %s: %s\n", CLI_SHORT(root), strerror(error));
             failed = true;
         }
         for (int pass = 0; d && pass < 2; pass++)

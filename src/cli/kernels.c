@@ -75,6 +75,7 @@ int verb_kernels(int argc, char **argv)
     int code, n;
     argv[0] = "kernels";
     if ((n = cli_parse(&usage, argc, argv, &family, 1, &code)) < 0) return code;
+    if (cli_two_formats("kernels", tsv, json)) return CLI_USAGE;
     if (n == 0) family = NULL;
     strata_handle *h;
     if (strata_create(&h, "cpu")) return cli_failed("kernels", NULL);
@@ -91,7 +92,7 @@ int verb_kernels(int argc, char **argv)
         }
         if (!known) {
             const char *near = cli_nearest(family, names, count, sizeof *names);
-            fprintf(stderr, "strata kernels: no family '%.40s'", family);
+            fprintf(stderr, "strata kernels: no family '%s'", CLI_SHORT(family));
             if (near) fprintf(stderr, "; did you mean '%s'?", near);
             fprintf(stderr, "\n  known:");
             for (int i = 0; i < count; i++) fprintf(stderr, " %s", names[i]);

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
             return code;
         }
     const char *near = cli_nearest(name, &cli_verbs[0].name, cli_verb_count, sizeof *cli_verbs);
-    fprintf(stderr, "strata: unknown verb '%.60s'", name);
+    fprintf(stderr, "strata: unknown verb '%s'", CLI_SHORT(name));
     if (near) fprintf(stderr, "; did you mean '%s'?", near);
     fprintf(stderr, "\n  known:");
     for (int i = 0; i < cli_verb_count; i++) fprintf(stderr, " %s", cli_verbs[i].name);

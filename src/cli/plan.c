@@ -133,7 +133,7 @@ static int show(strata_handle *h, const cli_problem *p, const asked *a)
     }
     if (!a->html) return CLI_OK;
     if (cli_plan_html(a->html, h, p, known ? &roof : NULL, c, n, verdict)) return CLI_OK;
-    fprintf(stderr, "strata plan: %s cannot be written\n", a->html);
+    fprintf(stderr, "strata plan: %s cannot be written\n", CLI_SHORT(a->html));
     return CLI_FAILED;
 }
 
@@ -174,14 +174,14 @@ int verb_plan(int argc, char **argv)
     int64_t v = 0;
     if (workspace) {
         if (!cli_integer(workspace, 0, INT64_MAX, &v))
-            return cli_bad("plan", "--workspace takes a number of bytes, not '%.40s'", workspace);
+            return cli_bad("plan", "--workspace takes a number of bytes, not '%s'", CLI_SHORT(workspace));
         choice.workspace_limit = (size_t)v;
         choice.limit_workspace = true;
     }
     if (threads && !cli_integer(threads, 1, 256, &v))
-        return cli_bad("plan", "--threads takes 1 to 256, not '%.40s'", threads);
+        return cli_bad("plan", "--threads takes 1 to 256, not '%s'", CLI_SHORT(threads));
     if (seconds && !cli_number(seconds, 0.001, 86400, &a.seconds))
-        return cli_bad("plan", "--seconds takes 0.001 to 86400, not '%.40s'", seconds);
+        return cli_bad("plan", "--seconds takes 0.001 to 86400, not '%s'", CLI_SHORT(seconds));
     strata_handle *h;
     cli_problem p = {0};
     if (strata_create(&h, device ? device : "cpu")) return cli_failed("plan", NULL);

@@ -387,7 +387,8 @@ static int one_part(const char *only, const char *device)
     if (strcmp(only, "gpu") == 0) return cli_selftest_gpu(device);
     int code = st_steps_run(only, stdout);
     if (code == 2)
-        return cli_bad("selftest", "--only takes ops, nvml, driver, deep, compile or gpu, not '%.40s'", only);
+        return cli_bad("selftest", "--only takes ops, nvml, driver, deep, compile or gpu, not '%s'",
+                       CLI_SHORT(only));
     return code;
 }
 
@@ -413,7 +414,7 @@ int verb_selftest(int argc, char **argv)
     argv[0] = "selftest";
     if (cli_parse(&usage, argc, argv, NULL, 0, &code) < 0) return code;
     if (threads && !cli_integer(threads, 1, 256, &n))
-        return cli_bad("selftest", "--threads takes 1 to 256, not '%.40s'", threads);
+        return cli_bad("selftest", "--threads takes 1 to 256, not '%s'", CLI_SHORT(threads));
     if (only && strcmp(only, "ops") != 0) return one_part(only, device);
     tally t = {.verbose = verbose != NULL, .json = json != NULL, .steps = {.out = stdout}};
     if (strata_create(&t.h, "cpu")) return cli_failed("selftest", NULL);

@@ -114,7 +114,7 @@ static int read_problems(const char *path)
     FILE *f = fopen(path, "r");
     int n = 0;
     if (!f) {
-        fprintf(stderr, "strata tune: %s cannot be read: %s\n", path, strerror(errno));
+        fprintf(stderr, "strata tune: %s cannot be read: %s\n", CLI_SHORT(path), strerror(errno));
         return -1;
     }
     while (n < MOST_PROBLEMS && fgets(lines[n], LINE, f)) {
@@ -224,9 +224,9 @@ int verb_tune(int argc, char **argv)
     a.forget = a.model;
     a.reorder = reorder != NULL || a.model;
     if (seconds && !cli_number(seconds, 0.001, 86400, &a.seconds))
-        return cli_bad("tune", "--seconds takes 0.001 to 86400, not '%.40s'", seconds);
+        return cli_bad("tune", "--seconds takes 0.001 to 86400, not '%s'", CLI_SHORT(seconds));
     if (threads && !cli_integer(threads, 1, 256, &v))
-        return cli_bad("tune", "--threads takes 1 to 256, not '%.40s'", threads);
+        return cli_bad("tune", "--threads takes 1 to 256, not '%s'", CLI_SHORT(threads));
     if (n == 0 && !file && !trace && !export && !import && !info && !model)
         return cli_bad("tune", "tune what? known: gemm conv (see: strata help tune)");
     if (import) {
@@ -238,7 +238,7 @@ int verb_tune(int argc, char **argv)
     status = threads && strata_set_threads(h, (int)v) ? cli_failed("tune", h) : CLI_OK;
     FILE *tsv = a.out ? fopen(a.out, "w") : NULL;
     if (a.out && !tsv && status == CLI_OK) {
-        fprintf(stderr, "strata tune: %s cannot be written: %s\n", a.out, strerror(errno));
+        fprintf(stderr, "strata tune: %s cannot be written: %s\n", CLI_SHORT(a.out), strerror(errno));
         status = CLI_FAILED;
     }
     if (tsv) fprintf(tsv, "problem\tchosen\tus\tbest\tbest us\tratio\n");

@@ -345,10 +345,10 @@ int st_explain_report(st_explain *e, FILE *out, bool json)
     if (number >= 0) print_error(e, number, NULL, out);
     if (code == ST_CANNOT_LOOK)
         fprintf(out,
-                "not known: \"%.200s\"\n   None of the %d messages that Strata knows occurs in it. Give the "
+                "not known: \"%s\"\n   None of the %d messages that Strata knows occurs in it. Give the "
                 "whole line, or the whole log:"
                 " strata explain < log\n",
-                e->text, st_facts_table(e->facts, "errors")->rows);
+                ST_SHORT(e->text), st_facts_table(e->facts, "errors")->rows);
     else if (n == 0 && number < 0)
         fprintf(out, "no known error in %lld lines\n", (long long)st_matcher_lines(e->matcher));
     return code;

@@ -223,7 +223,7 @@ int st_doctor_plan(const char *text, FILE *out, bool json)
             fprintf(out,
                     "not understood: \"%s\". Known parts: a GPU name or compute capability, pytorch X.Y, "
                     "cuda X.Y, cudnn X.Y.Z, driver N, python X.Y, gcc N\n",
-                    part);
+                    ST_SHORT(part));
             st_facts_close(f);
             return ST_BAD_USAGE;
         }

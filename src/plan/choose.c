@@ -218,26 +218,26 @@ static strata_status choose_code(strata_handle *h, const st_problem *pr, const s
     const char *reason;
     char why[256];
     if (!st_code_read(choice->code, &code, &reason))
-        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: the plan code '%.60s' cannot be used: %s",
-                       pr->who, choice->code, reason);
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: the plan code '%s' cannot be used: %s", pr->who,
+                       ST_SHORT(choice->code), reason);
     st_candidate *x = from_code(h, pr, &code, c, why, sizeof why);
     if (!x && !why[0])
         return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
                        "%s: the plan code '%s' names a kernel that this version does not have for this "
                        "problem on %s",
-                       pr->who, choice->code, h->device);
+                       pr->who, ST_SHORT(choice->code), h->device);
     if (!x)
         return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED, "%s: the plan code '%s' cannot be used: %s",
-                       pr->who, choice->code, why);
+                       pr->who, ST_SHORT(choice->code), why);
     if (x->us < 0)
         return st_fail(&h->err, x->over_limit ? STRATA_ERROR_WORKSPACE : STRATA_ERROR_UNSUPPORTED,
-                       "%s: the plan code '%s' cannot be used: kernel %s: %s", pr->who, choice->code,
-                       x->kernel, x->why);
+                       "%s: the plan code '%s' cannot be used: kernel %s: %s", pr->who,
+                       ST_SHORT(choice->code), x->kernel, x->why);
     if (st_code_order(x) != code.order && !choice->allow_reordering) {
         st_order_words(x, why, sizeof why);
         st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
                 "%s: the plan code '%s' is of another order of summation; here kernel %s would sum so: %s",
-                pr->who, choice->code, x->kernel, why);
+                pr->who, ST_SHORT(choice->code), x->kernel, why);
         st_err_remedy(&h->err, "strata_choice.allow_reordering takes it all the same");
         return STRATA_ERROR_UNSUPPORTED;
     }
@@ -292,10 +292,11 @@ static strata_status no_choice(strata_handle *h, const st_problem *pr, const str
     else if (h->batch_invariant || (choice && choice->batch_invariant))
         demand = " batch-invariantly";
     if (forced && named) {
-        st_fail(&h->err, s, "%s: kernel '%s' was asked for, but %s", pr->who, forced, named->why);
+        st_fail(&h->err, s, "%s: kernel '%s' was asked for, but %s", pr->who, ST_SHORT(forced), named->why);
     } else if (forced) {
         st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who, forced);
+                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who,
+                ST_SHORT(forced));
     } else if (least != SIZE_MAX) {
         st_fail(&h->err, s,
                 "%s: no kernel that can do this%s keeps to the workspace limit of %zu bytes; %zu would do",

@@ -286,7 +286,7 @@ strata_status strata_tuning_export(const char *path)
     if (!path) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_tuning_export: the path is NULL");
     FILE *f = fopen(path, "w");
     if (!f)
-        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_export: %s cannot be written: %s", path,
+        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_export: %s cannot be written: %s", ST_SHORT(path),
                        strerror(errno));
     pthread_mutex_lock(&tuning.lock);
     load();
@@ -295,7 +295,8 @@ strata_status strata_tuning_export(const char *path)
     ok = !ferror(f) && ok;
     const bool closed = fclose(f) == 0;
     if (ok && closed) return STRATA_OK;
-    return st_fail(e, STRATA_ERROR_IO, "strata_tuning_export: %s is not whole: %s", path, strerror(errno));
+    return st_fail(e, STRATA_ERROR_IO, "strata_tuning_export: %s is not whole: %s", ST_SHORT(path),
+                   strerror(errno));
 }
 
 typedef struct imported {
@@ -314,19 +315,19 @@ static strata_status read_lines(FILE *f, const char *path, imported *in)
             st_tuning_row *more = room > (1 << 20) ? NULL : realloc(in->row, sizeof *more * (size_t)room);
             if (!more)
                 return st_fail(e, STRATA_ERROR_MEMORY, "strata_tuning_import: no memory for the lines of %s",
-                               path);
+                               ST_SHORT(path));
             in->row = more;
             in->room = room;
         }
         const int is = st_tuning_parse(line, &in->row[in->n], &why);
         if (is < 0)
             return st_fail(e, STRATA_ERROR_IO,
-                           "strata_tuning_import: %s, line %lld: %s; nothing was imported", path,
+                           "strata_tuning_import: %s, line %lld: %s; nothing was imported", ST_SHORT(path),
                            (long long)number, why);
         in->n += is;
     }
     if (ferror(f))
-        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_import: %s cannot be read: %s", path,
+        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_import: %s cannot be read: %s", ST_SHORT(path),
                        strerror(errno));
     return STRATA_OK;
 }
@@ -340,7 +341,7 @@ strata_status strata_tuning_import(const char *path, int64_t *measurements)
     if (!path) return st_fail(e, STRATA_ERROR_ARGUMENT, "strata_tuning_import: the path is NULL");
     FILE *f = fopen(path, "r");
     if (!f)
-        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_import: %s cannot be read: %s", path,
+        return st_fail(e, STRATA_ERROR_IO, "strata_tuning_import: %s cannot be read: %s", ST_SHORT(path),
                        strerror(errno));
     strata_status s = read_lines(f, path, &in);
     fclose(f);

@@ -69,11 +69,11 @@ static strata_status bind_variables(space *p)
     for (int o = 0; o < s->noperands; o++)
         if (!(used >> o & 1))
             return st_fail(p->e, STRATA_ERROR_ARGUMENT, "%s: operand %s does not occur in the program \"%s\"",
-                           p->who, p->op[o].name, st_expr_text(s->x));
+                           p->who, p->op[o].name, ST_SHORT(st_expr_text(s->x)));
     if (!s->outputs)
         return st_fail(p->e, STRATA_ERROR_ARGUMENT,
                        "%s: the program \"%s\" writes no operand: give the name on its left an operand",
-                       p->who, st_expr_text(s->x));
+                       p->who, ST_SHORT(st_expr_text(s->x)));
     return STRATA_OK;
 }
 
@@ -215,13 +215,14 @@ static strata_status check_outputs(space *p)
 /* ---- loops ---- */
 static int64_t mag(int64_t x) { return x < 0 ? -x : x; }
 
-/* More variables want a inside b than b inside a (outputs count twice). */
+/* More variables want a inside b than b inside a (outputs count twice, bits and half bytes more). */
 static bool inside(const st_pw_shape *s, const st_pw_loop *a, const st_pw_loop *b)
 {
     int votes = 0;
     for (int v = 0; v < s->nvars; v++) {
         const int64_t sa = mag(a->step[v]), sb = mag(b->step[v]);
-        if (sa && sb && sa != sb) votes += (sa < sb ? 1 : -1) * (s->var[v].output ? 2 : 1);
+        if (sa && sb && sa != sb)
+            votes += (sa < sb ? 1 : -1) * (st_type_is_sub_byte(s->type[v]) ? 8 : s->var[v].output ? 2 : 1);
     }
     return votes > 0;
 }
@@ -350,12 +351,31 @@ static strata_status arrange_positions(space *p)
     return STRATA_OK;
 }
 
+/* Where bits and half bytes cannot be reached: packed lines are copied by bytes, and what is written outside the rectangle may share none. */
+static strata_status check_bits(const space *p)
+{
+    const st_pw_shape *s = p->s;
+    for (int v = 0; v < s->nvars; v++) {
+        const int o = s->operand[v];
+        if (o < 0 || !st_type_is_sub_byte(s->type[v])) continue;
+        bool bad = s->pack;
+        for (int i = 0; i < s->nouter; i++)
+            bad |= s->var[v].output && s->outer[i].step[v] == 1 && s->outer[i].len > 1;
+        if (bad)
+            return st_fail(p->e, STRATA_ERROR_UNSUPPORTED,
+                           "%s: %s is %s, whose elements share bytes along a dim that this program does not "
+                           "walk as the last one; permute its operands, or convert it to i8 first",
+                           p->who, p->op[o].name, strata_type_name((strata_type)s->type[v]));
+    }
+    return STRATA_OK;
+}
+
 static void spans(space *p)
 {
     st_pw_shape *s = p->s;
     for (int o = 0; o < s->noperands; o++) {
         const operand *a = &p->op[o];
-        const int64_t size = (int64_t)strata_type_bits((strata_type)a->type) / 8;
+        const int64_t bits = (int64_t)strata_type_bits((strata_type)a->type);
         int64_t lo = 0, hi = 1;
         for (int d = 0; d < a->rank; d++) {
             if (a->dim[d] == 0)
@@ -363,8 +383,8 @@ static void spans(space *p)
             else if (a->dim[d] > 1)
                 *(a->stride[d] < 0 ? &lo : &hi) += (a->dim[d] - 1) * a->stride[d];
         }
-        s->lo[o] = lo * size;
-        s->hi[o] = hi * size;
+        s->lo[o] = lo * bits >> 3;
+        s->hi[o] = (hi * bits + 7) >> 3;
         for (int b = 0; b < s->noperands; b++) {
             const operand *c = &p->op[b];
             bool same = a->type == c->type && a->rank == c->rank;
@@ -440,6 +460,7 @@ strata_status st_pw_shape_make(st_err *e, const char *who, const int64_t *key, c
             st = arrange_positions(&p);
         else
             arrange(&p);
+        if (!st) st = check_bits(&p);
     }
     if (st) {
         st_expr_free(s->x);

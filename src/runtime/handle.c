@@ -25,7 +25,7 @@ static void unknown_device(st_err *e, const char *who, const char *device)
 {
     st_fail(e, STRATA_ERROR_DEVICE,
             "%s: there is no device \"%s\"; known are \"auto\", \"cpu\" and \"cuda:0\" (the GPU's number)",
-            who, device);
+            who, ST_SHORT(device));
 }
 
 /* ST_NO_DEVICE with e set, ST_DEVICE_CPU, or a GPU's ordinal. */

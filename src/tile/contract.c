@@ -165,26 +165,27 @@ static strata_status check_epilogue(strata_handle *h, const st_problem *pr, cons
     int out = st_expr_find(x, "out"), acc = st_expr_find(x, "acc");
     if (st_expr_reductions(x) || st_expr_has_matmul(x))
         return st_fail(e, STRATA_ERROR_UNSUPPORTED,
-                       "%s: the epilogue '%s' holds a %s; it may only map elements", pr->who, pr->text,
-                       st_expr_reductions(x) ? "reduction" : "product (@)");
+                       "%s: the epilogue '%s' holds a %s; it may only map elements", pr->who,
+                       ST_SHORT(pr->text), st_expr_reductions(x) ? "reduction" : "product (@)");
     if (out < 0 || !vars[out].output)
         return st_fail(e, STRATA_ERROR_ARGUMENT,
-                       "%s: the epilogue '%s' never writes out, the value for the result", pr->who, pr->text);
+                       "%s: the epilogue '%s' never writes out, the value for the result", pr->who,
+                       ST_SHORT(pr->text));
     if (acc >= 0 && vars[acc].output)
         return st_fail(
             e, STRATA_ERROR_ARGUMENT,
             "%s: the epilogue '%s' writes acc, which is the product; out is the value for the result",
-            pr->who, pr->text);
+            pr->who, ST_SHORT(pr->text));
     if (vars[out].input)
         return st_fail(
             e, STRATA_ERROR_ARGUMENT,
             "%s: the epilogue '%s' reads out before it is written; beta brings the old value into acc",
-            pr->who, pr->text);
+            pr->who, ST_SHORT(pr->text));
     const st_contract *c = pr->data;
     for (int i = 0; i < (int)c->epi_operands; i++)
         if (st_expr_find(x, c->epi[i].name) < 0)
             return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s does not occur in the epilogue \"%s\"",
-                           pr->who, c->epi[i].name, pr->text);
+                           pr->who, c->epi[i].name, ST_SHORT(pr->text));
     return STRATA_OK;
 }
 

@@ -11,9 +11,9 @@ static const st_packed_kernel *find(strata_handle *h, const char *id, const st_k
     *row = id ? st_kernel_find(id) : NULL;
     if (!*row) {
         st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
-                "strata_kernel_probe: no kernel of the tile engine has the id '%.90s'; strata_kernels() "
+                "strata_kernel_probe: no kernel of the tile engine has the id '%s'; strata_kernels() "
                 "lists them",
-                id ? id : "(NULL)");
+                id ? ST_SHORT(id) : "(NULL)");
         return NULL;
     }
     if (strcmp((*row)->provider, "gemm_packed") != 0) {

@@ -97,11 +97,39 @@ static void names(void **state)
     assert_string_equal(strata_status_name((strata_status)-1), "unknown status");
 }
 
+/* What messages repeat: all of a short text, both ends of a long one, whole characters, no line breaks. */
+static void cut(void **state)
+{
+    (void)state;
+    char room[ST_CUT], text[400];
+    assert_string_equal(st_cut("", room), "");
+    assert_string_equal(st_cut("gemm\n4\t4", room), "gemm 4 4");
+    for (size_t n = 70; n < sizeof text; n++) {
+        for (size_t i = 0; i < n; i++) text[i] = (char)('a' + i % 26);
+        text[n] = 0;
+        const char *c = st_cut(text, room);
+        const size_t k = strlen(c);
+        assert_true(c == room && k == (n <= 80 ? n : 80));
+        assert_true(n <= 80 ? !strcmp(c, text)
+                            : !strncmp(c, text, 53) && !strncmp(c + 53, "...", 3) &&
+                                  !strcmp(c + 56, text + n - 24));
+    }
+    for (int shift = 0; shift < 3; shift++) { /* characters of three bytes are dropped whole */
+        memset(text, 'x', (size_t)shift);
+        for (size_t i = (size_t)shift; i < 300; i += 3) memcpy(text + i, "\xe2\x82\xac", 3);
+        text[300 + shift] = 0;
+        const char *c = st_cut(text, room);
+        assert_true(strlen(c) <= 80 && (strchr(c, '.') - c - shift) % 3 == 0 &&
+                    strlen(strrchr(c, '.') + 1) % 3 == 0);
+    }
+    assert_string_equal(ST_SHORT("plain"), "plain");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(composition),  cmocka_unit_test(a_handles_own), cmocka_unit_test(lengths),
-        cmocka_unit_test(one_a_thread), cmocka_unit_test(names),
+        cmocka_unit_test(one_a_thread), cmocka_unit_test(names),         cmocka_unit_test(cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
