@@ -262,6 +262,32 @@ static bool open_given(peers *ps, const char *name, const char *path)
     return false;
 }
 
+/* Every word of --peers is a name that a peer can have. */
+static bool only_names(const char *only, const char *const *given, int n)
+{
+    for (const char *p = only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        const size_t len = strcspn(p, ",");
+        char word[32];
+        const char *names[USUAL + 1] = {"none"};
+        snprintf(word, sizeof word, "%.*s", (int)len, p);
+        bool known = len == 0 || strcmp(word, "none") == 0;
+        for (int u = 0; u < USUAL; u++) {
+            names[u + 1] = usual[u].name;
+            known = known || strcmp(word, usual[u].name) == 0;
+        }
+        for (int i = 0; i < n; i++) known = known || (strncmp(given[i], p, len) == 0 && given[i][len] == '=');
+        if (known) continue;
+        const char *near = cli_nearest(word, names, USUAL + 1, sizeof *names);
+        cli_bad("bench",
+                "--peers: there is no peer '%.*s'%s%s%s; known: none openblas blis aocl mkl libxsmm onednn, "
+                "and the "
+                "names of --peer NAME=PATH",
+                (int)len, p, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return false;
+    }
+    return true;
+}
+
 bool peers_open(peers *ps, const char *const *given, int given_count, const char *only)
 {
     /* Workers of the peers should go to sleep soon after a call, since another's turn follows; both variables are read when
@@ -275,6 +301,7 @@ bool peers_open(peers *ps, const char *const *given, int given_count, const char
             return false;
         }
     }
+    if (!only_names(only, given, given_count)) return false;
     for (int u = 0; u < USUAL; u++) {
         const char *name = usual[u].name, *path = given_path(name, given, given_count);
         if ((only && !in_list(only, name)) || (path && strcmp(path, "off") == 0)) continue;
