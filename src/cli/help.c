@@ -16,13 +16,13 @@ int verb_help(int argc, char **argv)
         const char *near = cli_nearest(argv[1], &cli_verbs[0].name, cli_verb_count, sizeof *cli_verbs);
         return cli_bad("help",
                        near ? "no verb '%s'; did you mean '%s'?" : "no verb '%s'; `strata help` lists them",
-                       argv[1], near);
+                       CLI_SHORT(argv[1]), near);
     }
     printf("usage: strata VERB [arguments]\n\nStrata %s, dense numerics and neural-network operators for "
            "C.\n\nverbs:\n",
            strata_version());
     for (int i = 0; i < cli_verb_count; i++) printf("  %-10s %s\n", cli_verbs[i].name, cli_verbs[i].summary);
     printf("\n`strata help VERB` tells more. Exit codes: 0 done, 1 something failed, 2 the command line was "
-           "not understood.\n");
+           "not understood; doctor and explain\nhave more, see there.\n");
     return CLI_OK;
 }

@@ -59,8 +59,12 @@ static bool scan_names(const char *e, names *out)
         size_t len = (size_t)(e - b);
         const char *after = e;
         while (*after == ' ') after++;
-        char axis = *after == '[' && (after[1] == 'm' || after[1] == 'n') && after[2] == ']' ? after[1] : 0;
-        if (axis) e = after + 3;
+        /* "[n]", or what was meant as it, such as "[n": what is wrong with that the parser says */
+        char axis = *after != '[' ? 0 : after[1 + strspn(after + 1, " ")] == 'm' ? 'm' : 'n';
+        if (axis) {
+            e = after + strcspn(after, "]+-*/(;,");
+            e += *e == ']';
+        }
         if (*after == '(' || (*after == '=' && after[1] != '=') || (len == 3 && memcmp(b, "acc", 3) == 0))
             continue;
         if (len > 31) return false;
@@ -119,8 +123,8 @@ static int bad_type(const char *verb, const char *name)
 {
     return cli_bad(
         verb,
-        "unknown type '%.20s'; known: f64 f32 c64 c128 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 i4 u4 bool bit",
-        name);
+        "unknown type '%s'; known: f64 f32 c64 c128 f16 bf16 f8e4m3 f8e5m2 i64 i32 i8 u8 i4 u4 bool bit",
+        CLI_SHORT(name));
 }
 
 /* `p` by address: it is written by the call that is the first argument */
@@ -139,26 +143,28 @@ static int plan_gemm(const char *verb, strata_handle *h, int n, const char **w, 
     int used = 0;
     if (n >= 1 && strchr(w[0], 'x')) {
         if (cli_dims(w[0], 0, INT64_C(1) << 40, d, 3) != 3)
-            return cli_bad(verb, "'%.40s' is not MxNxK", w[0]);
+            return cli_bad(verb, "'%s' is not MxNxK", CLI_SHORT(w[0]));
         used = 1;
     } else {
         for (; used < 3; used++)
             if (used >= n || !cli_integer(w[used], 0, INT64_C(1) << 40, &d[used]))
-                return cli_bad(verb, "gemm needs M N K (each 0 to 2^40)%s%.40s%s", used < n ? "; '" : "",
-                               used < n ? w[used] : "", used < n ? "' is not one" : "");
+                return cli_bad(verb, "gemm needs M N K (each 0 to 2^40)%s%s%s", used < n ? "; '" : "",
+                               used < n ? CLI_SHORT(w[used]) : "", used < n ? "' is not one" : "");
     }
     const char *tname = used < n ? w[used] : NULL, *epilogue = used + 1 < n ? w[used + 1] : c->epilogue;
     if (used + 2 < n)
-        return cli_bad(verb, "too many words after gemm M N K TYPE EPILOGUE, at '%.40s'", w[used + 2]);
+        return cli_bad(verb, "too many words after gemm M N K TYPE EPILOGUE, at '%s'",
+                       CLI_SHORT(w[used + 2]));
     strata_type type = type_of(tname);
     if (type == STRATA_NONE) return bad_type(verb, tname);
     const char *tr = c->trans ? c->trans : "NN";
     if (strlen(tr) != 2 || strspn(tr, "NT") != 2)
-        return cli_bad(verb, "--trans is NN, NT, TN or TT, not '%.20s'", tr);
+        return cli_bad(verb, "--trans is NN, NT, TN or TT, not '%s'", CLI_SHORT(tr));
     static const char *const modes[] = {"exact", "tf32", "bf16x6", "fast"};
     int math = 0;
     while (c->math && math < 4 && strcmp(c->math, modes[math]) != 0) math++;
-    if (math == 4) return cli_bad(verb, "--math is exact, tf32, bf16x6 or fast, not '%.20s'", c->math);
+    if (math == 4)
+        return cli_bad(verb, "--math is exact, tf32, bf16x6 or fast, not '%s'", CLI_SHORT(c->math));
     /* what a product of small types is usually stored as */
     const strata_type out = type == STRATA_I8                                ? STRATA_I32
                             : type == STRATA_F8E4M3 || type == STRATA_F8E5M2 ? STRATA_BF16
@@ -210,9 +216,10 @@ static int plan_conv(const char *verb, strata_handle *h, int n, const char **w, 
     const int64_t big = 1 << 24;
     if (n < 2 || n > 3)
         return cli_bad(verb, "conv needs an image NxCxHxW and filters OxRxS (then, if wanted, a type)");
-    if (cli_dims(w[0], 1, big, x, 4) != 4) return cli_bad(verb, "'%.40s' is not an image NxCxHxW", w[0]);
+    if (cli_dims(w[0], 1, big, x, 4) != 4)
+        return cli_bad(verb, "'%s' is not an image NxCxHxW", CLI_SHORT(w[0]));
     int nf = cli_dims(w[1], 1, big, f, 3);
-    if (nf < 2) return cli_bad(verb, "'%.40s' is not OxRxS (filters, rows, columns)", w[1]);
+    if (nf < 2) return cli_bad(verb, "'%s' is not OxRxS (filters, rows, columns)", CLI_SHORT(w[1]));
     if (nf == 2) f[2] = f[1];
     strata_type type = type_of(n > 2 ? w[2] : NULL);
     if (type == STRATA_NONE) return bad_type(verb, w[2]);
@@ -227,7 +234,7 @@ static int plan_conv(const char *verb, strata_handle *h, int n, const char **w, 
                        (long long)groups, (long long)x[1], (long long)f[0]);
     bool nchw = c->layout && strcmp(c->layout, "nchw") == 0;
     if (c->layout && !nchw && strcmp(c->layout, "nhwc") != 0)
-        return cli_bad(verb, "--layout is nhwc or nchw, not '%.20s'", c->layout);
+        return cli_bad(verb, "--layout is nhwc or nchw, not '%s'", CLI_SHORT(c->layout));
     strata_tensor (*image)(const void *, strata_type, int64_t, int64_t, int64_t, int64_t) =
         nchw ? strata_nchw : strata_nhwc;
     reserved r = {.n = 0};
@@ -272,7 +279,7 @@ static int plan_conv(const char *verb, strata_handle *h, int n, const char **w, 
             code = finish(strata_conv_backward_weights_plan(h, &o, X, Y, W, choice, &p), h, verb, &p, flops,
                           bytes, type, made);
         else
-            code = cli_bad(verb, "--pass is forward, data or weights, not '%.20s'", pass);
+            code = cli_bad(verb, "--pass is forward, data or weights, not '%s'", CLI_SHORT(pass));
     }
     release(&r);
     return code;
@@ -287,7 +294,7 @@ int cli_problem_plan(const char *verb, strata_handle *h, int n, const char **w, 
     if (strcmp(w[0], "conv") == 0) return plan_conv(verb, h, n - 1, w + 1, c, choice, made);
     const char *near = cli_nearest(w[0], known, 2, sizeof *known);
     return cli_bad(verb,
-                   near ? "unknown operator '%.40s'; did you mean '%s'? known: gemm conv"
-                        : "unknown operator '%.40s'; known: gemm conv",
-                   w[0], near);
+                   near ? "unknown operator '%s'; did you mean '%s'? known: gemm conv"
+                        : "unknown operator '%s'; known: gemm conv",
+                   CLI_SHORT(w[0]), near);
 }

@@ -92,6 +92,28 @@ expect 1 tune --file /no/such/file; holds err "/no/such/file"
 expect 1 tune --import /no/such/file; holds err "/no/such/file"
 expect 1 plan gemm 8 8 8 --code s1.nonsense; holds err "plan code"
 
+# an index that is not whole is a fault of syntax, with its place
+expect 1 plan gemm 8 6 4 f32 'acc + b[n'; holds err "column 10: expected ']'"
+expect 1 plan gemm 8 6 4 f32 'acc + b['; holds err "column 9"
+expect 1 plan gemm 8 6 4 f32 'acc + b[q]'; holds err "column 9"
+expect 0 plan gemm 8 6 4 f32 'acc + b[ n ]'
+
+# a peer that nobody knows, two formats at once
+expect 2 bench gemm 8 --peers bogus; holds err "no peer 'bogus'"; holds err "known: none openblas"
+expect 2 bench gemm 8 --peers openblas,openblsi; holds err "did you mean 'openblas'"
+expect 2 kernels --tsv --json; holds err "exclude"
+
+# no message repeats more than 80 bytes of what was given
+long=$(printf '%03000d' 0)
+for line in "explain --no-machine $long" "plan $long" "plan gemm 4 4 4 --kernel $long" "plan gemm 4 4 4 --code $long" "help $long" \
+    "plan gemm 4 4 4 $long" "bench gemm 8 --peers $long" "bench $long" "doctor --root $long" "tune --file $long" "tune --import $long" \
+    "selftest $long" "plan gemm 4 4 4 --device $long" "plan gemm 4 4 4 --html $long" "info --json=$long" "version $long" "$long" \
+    "tune --tsv $long gemm 4 4 4" "kernels $long" "tune gemm $long" "plan conv $long" "plan gemm 4 4 4 --$long" "tune --from-trace $long"; do
+    checks=$((checks + 1))
+    "$strata" $line >"$work/out" 2>"$work/err" </dev/null && fail "strata $line: exit code 0"
+    cat "$work/out" "$work/err" | grep -q "0\{90\}" && fail "more than 80 bytes of what was given stand in the message: ${line%% *}"
+done
+
 # the good ones
 expect 0 info; holds out "instructions"; holds out "caches"
 expect 0 info --json; json
@@ -125,6 +147,11 @@ expect 1 tune --import "$work/text"; holds err "line"; holds err "nothing was im
 printf 'blas strata_gemm 1 us  A f32 20x30 (stride 30,1), B f32 30x40 (stride 1,30), C f32 20x40 (stride 40,1), alpha 1, beta 0, epilogue relu(acc + bias[n])\n' >"$work/trace"
 expect 0 tune --from-trace "$work/trace" --seconds 0.02; holds out "gemm f32 20x40x30, A row, B col"
 expect 1 tune --from-trace /no/such/trace; holds err "/no/such/trace"
+printf 'hello\nstrata_gemm\n' >"$work/trace"
+expect 1 tune --from-trace "$work/trace"; holds err "no trace: no event"
+expect 1 tune --from-trace "$work"; holds err "cannot be read to its end"
+printf 'blas strata_conv_forward 1 us  x\nblas strata_gemm 1 us  A f32 20x30 (stride 30,1), B f32 31x40\nblas strata_gemm 1 us  A f32 20x30 (stride 60,2), B f32 30x40 (stride 1,30), C f32 20x40 (stride 40,1)\n' >"$work/trace"
+expect 1 tune --from-trace "$work/trace"; holds err "3 events and none is a product"; holds err "1 convolutions"; holds err "1 events of products are not whole"; holds err "oddly strided"
 STRATA_CACHE=off expect 0 tune gemm 16 16 16 --seconds 0.02; holds err "warning: measurements stay in memory"
 unset XDG_CACHE_HOME
 expect 0 tune --model gemm 32 32 32 --seconds 0.02; holds out "geometric mean"
