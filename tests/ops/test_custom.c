@@ -236,7 +236,7 @@ static void refusals(void **s)
         test_error(h, strata_custom_plan(h, &c, ops, &p), status, __VA_ARGS__); \
         assert_null(p);                                                         \
     } while (0)
-    BAD(source, NULL, STRATA_ERROR_ARGUMENT, "both NULL");
+    BAD(source, NULL, STRATA_ERROR_UNSUPPORTED, "no kernel for", "source and file are NULL");
     BAD(entry, "a b", STRATA_ERROR_ARGUMENT, "entry is 'a b'");
     BAD(entry, NULL, STRATA_ERROR_ARGUMENT, "entry is NULL");
     BAD(block[0], 2000, STRATA_ERROR_ARGUMENT, "2000 threads", "1024");
