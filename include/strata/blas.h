@@ -56,8 +56,9 @@ typedef struct strata_gemm_plain {
     void *c;
     int64_t a_row, b_row, c_row, a_col, b_col, c_col; /* elements from row to row, from column to column */
     double alpha, beta;
-    int32_t type; /* strata_type */
-    int32_t reserved;
+    int32_t type;             /* strata_type */
+    int32_t conj;             /* of complex matrices: 1 conjugates A, 2 B, 3 both; else 0 */
+    double alpha_im, beta_im; /* of complex matrices; else not read */
 } strata_gemm_plain;
 STRATA_API strata_status strata_gemm_run_plain(strata_handle *h, const strata_gemm_plain *p);
 
@@ -75,18 +76,25 @@ STRATA_GEMM_INLINE int strata_gemm_as_plain(const strata_scalar *alpha, const st
                                             const strata_tensor *C, const strata_gemm_options *o,
                                             strata_gemm_plain *p)
 {
-    if (o || alpha->ptr || beta->ptr || alpha->type || beta->type || alpha->im != 0 || beta->im != 0 ||
+    if (o || alpha->ptr || beta->ptr || alpha->type || beta->type ||
         ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type)) ||
-        (A->flags | A->error | B->flags | B->error | C->flags | C->error) ||
-        (A->reserved | B->reserved | C->reserved) ||
+        (A->error | B->error | C->flags | C->error) || (A->reserved | B->reserved | C->reserved) ||
         ((A->dim[0] ^ C->dim[0]) | (B->dim[0] ^ A->dim[1]) | (B->dim[1] ^ C->dim[1])))
         return 0;
+    p->conj = 0;
+    p->alpha_im = alpha->im, p->beta_im = beta->im;
+    if ((A->flags | B->flags) || alpha->im != 0 || beta->im != 0) {
+        if (((A->flags | B->flags) & ~(uint32_t)STRATA_TENSOR_CONJ) ||
+            (C->type != STRATA_C64 && C->type != STRATA_C128))
+            return 0;
+        p->conj = (A->flags ? 1 : 0) | (B->flags ? 2 : 0);
+    }
     p->m = C->dim[0], p->k = A->dim[1], p->n = C->dim[1];
     p->a = A->data, p->b = B->data, p->c = C->data;
     p->a_row = A->stride[0], p->b_row = B->stride[0], p->c_row = C->stride[0];
     p->a_col = A->stride[1], p->b_col = B->stride[1], p->c_col = C->stride[1];
     p->alpha = alpha->re, p->beta = beta->re;
-    p->type = C->type, p->reserved = 0;
+    p->type = C->type;
     return 1;
 }
 

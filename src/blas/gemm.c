@@ -242,10 +242,20 @@ static ST_NOINLINE strata_status plain_whole(strata_handle *h, const strata_gemm
 {
     strata_status s = st_handle_check(h, WHO);
     if (s) return s;
-    const strata_scalar alpha = strata_real(p->alpha), beta = strata_real(p->beta);
-    const strata_tensor A = plain_matrix(p->a, p->type, p->m, p->k, p->a_row, p->a_col),
-                        B = plain_matrix(p->b, p->type, p->k, p->n, p->b_row, p->b_col),
-                        C = plain_matrix(p->c, p->type, p->m, p->n, p->c_row, p->c_col);
+    strata_scalar alpha = strata_real(p->alpha), beta = strata_real(p->beta);
+    strata_tensor A = plain_matrix(p->a, p->type, p->m, p->k, p->a_row, p->a_col),
+                  B = plain_matrix(p->b, p->type, p->k, p->n, p->b_row, p->b_col),
+                  C = plain_matrix(p->c, p->type, p->m, p->n, p->c_row, p->c_col);
+    if (st_type_is_complex(p->type)) {
+        if ((unsigned)p->conj > 3)
+            return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                           "strata_gemm_run_plain: conj is %d; 1 conjugates A, 2 B, 3 both, 0 none",
+                           (int)p->conj);
+        alpha = strata_complex(p->alpha, p->alpha_im);
+        beta = strata_complex(p->beta, p->beta_im);
+        if (p->conj & 1) A = strata_conj(A);
+        if (p->conj & 2) B = strata_conj(B);
+    }
     return full(h, WHO, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
 }
 

@@ -2,7 +2,8 @@
 /* gemm_small.c - the provider of small products, and the direct path that needs no plan.
  *
  * Nothing is packed where columns of B are contiguous; else B alone is turned into panels. The plan holds function pointers, masks
- * and the split into tiles, so that a run of one tile is one indirect call. Every element is one sum over k in ascending order. */
+ * and the split into tiles, so that a run of one tile is one indirect call. Every element is one sum over k in ascending order (complex: two,
+ * of the real and of the imaginary parts of A times B, joined at the end), whatever the other sizes are. */
 #include "tile/gemm_small.h"
 #include <strata/blas.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view 
             st_small_part *p = &out->part[out->parts++];
             p->fn = kernel_of(w, last != w->vl, nv, part ? rest : h);
             p->s = (st_small_shape){v->k,   v->ars,           v->acs, v->panel ? v->panel : v->brs,
-                                    v->crs, part ? 1 : whole, last};
+                                    v->crs, part ? 1 : whole, last,   NULL};
             p->across = across;
             p->cstep = cols * es;
             p->bstep = v->panel ? v->panel * v->k * es : cols * es;
@@ -69,20 +70,29 @@ void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view 
 }
 
 /* ---- the direct path --------------------------------------------------------------------------------------------- */
-extern const st_small_kernel st_kernel_gemm_f32f32f32_small_portable, st_kernel_gemm_f64f64f64_small_portable;
+/* f32, f64, c64, c128 */
+#define EVERY_TYPE(isa)                                                                     \
+    {                                                                                       \
+        &st_kernel_gemm_f32f32f32_small_##isa, &st_kernel_gemm_f64f64f64_small_##isa,       \
+            &st_kernel_gemm_c64c64c64_small_##isa, &st_kernel_gemm_c128c128c128_small_##isa \
+    }
+#define DECLARE(isa)                                                                                         \
+    extern const st_small_kernel st_kernel_gemm_f32f32f32_small_##isa, st_kernel_gemm_f64f64f64_small_##isa, \
+        st_kernel_gemm_c64c64c64_small_##isa, st_kernel_gemm_c128c128c128_small_##isa
+DECLARE(portable);
 #if defined(__x86_64__)
-extern const st_small_kernel st_kernel_gemm_f32f32f32_small_avx512, st_kernel_gemm_f32f32f32_small_avx2;
-extern const st_small_kernel st_kernel_gemm_f64f64f64_small_avx512, st_kernel_gemm_f64f64f64_small_avx2;
-static const st_small_kernel *const direct[2][ST_LEVELS] = {
-    {&st_kernel_gemm_f32f32f32_small_portable, &st_kernel_gemm_f32f32f32_small_avx2,
-     &st_kernel_gemm_f32f32f32_small_avx512},
-    {&st_kernel_gemm_f64f64f64_small_portable, &st_kernel_gemm_f64f64f64_small_avx2,
-     &st_kernel_gemm_f64f64f64_small_avx512}};
+DECLARE(avx2);
+DECLARE(avx512);
+static const st_small_kernel *const direct[ST_LEVELS][4] = {EVERY_TYPE(portable), EVERY_TYPE(avx2),
+                                                            EVERY_TYPE(avx512)};
 #else
-static const st_small_kernel *const direct[2][ST_LEVELS] = {{&st_kernel_gemm_f32f32f32_small_portable},
-                                                            {&st_kernel_gemm_f64f64f64_small_portable}};
+static const st_small_kernel *const direct[ST_LEVELS][4] = {EVERY_TYPE(portable)};
 #endif
-/* DIRECT: multiplications of a product that strata_gemm runs without a plan; of one whose plan would use several threads, fewer. */
+ST_INLINE int column_of(int type)
+{
+    return type == STRATA_F32 ? 0 : type == STRATA_F64 ? 1 : type == STRATA_C64 ? 2 : 3;
+}
+/* DIRECT: real multiplications of a product that strata_gemm runs without a plan; of one whose plan would use several threads, fewer. */
 enum { DIRECT = 1 << 20, DIRECT_SHARED = 1 << 18, TURN_BYTES = 1 << 16 };
 
 static void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n, st_small_shape *s,
@@ -112,7 +122,7 @@ static void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m,
 /* B's rows are contiguous along k: turned on the stack, then as above panel by panel */
 static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, const st_small_kernel *kr,
                                    const st_small_view *v, const char *a, const char *b, char *c, int64_t bcs,
-                                   double alpha, double beta)
+                                   double alpha, double beta, const st_small_pairs *pairs)
 {
     const st_kernel_row *row = st_kernel_best("gemm_packed", type, cpu);
     const st_packed_kernel *packed = row->impl;
@@ -124,7 +134,7 @@ static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, cons
     t.panel = nr;
     st_small_split split;
     st_small_divide(kr, es, &t, &split);
-    for (int i = 0; i < split.parts; i++) st_small_part_run(&split.part[i], a, turned, c, alpha, beta);
+    for (int i = 0; i < split.parts; i++) st_small_part_run(&split.part[i], a, turned, c, alpha, beta, pairs);
     return true;
 }
 
@@ -132,35 +142,41 @@ static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, cons
 static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plain *p)
 {
     int64_t m = p->m, n = p->n, k = p->k;
-    const bool f64 = p->type == STRATA_F64;
-    const int64_t es = f64 ? 8 : 4;
-    const st_small_kernel *kr = direct[f64][h->cpu->level];
+    const int type = column_of(p->type);
+    const int64_t es = (const int64_t[]){4, 8, 8, 16}[type];
+    const st_small_kernel *kr = direct[h->cpu->level][type];
+    st_small_pairs pairs = {p->alpha_im, p->beta_im, p->conj};
+    const st_small_pairs *more = type < 2 ? NULL : &pairs;
     const char *a = p->a, *b = p->b;
-    st_small_shape s = {.k = k, .ars = p->a_row, .acs = p->a_col, .brs = p->b_row, .crs = p->c_row};
+    st_small_shape s = {
+        .k = k, .ars = p->a_row, .acs = p->a_col, .brs = p->b_row, .crs = p->c_row, .pairs = more};
     int64_t bcs = p->b_col;
     if (n > 1 && p->c_col != 1) { /* the transposed product */
         a = p->b;
         b = p->a;
         m = p->n;
         n = p->m;
-        s = (st_small_shape){.k = k, .ars = p->b_col, .acs = p->b_row, .brs = p->a_col, .crs = p->c_col};
+        s = (st_small_shape){
+            .k = k, .ars = p->b_col, .acs = p->b_row, .brs = p->a_col, .crs = p->c_col, .pairs = more};
         bcs = p->a_row;
+        pairs.conj = (pairs.conj & 1) << 1 | pairs.conj >> 1;
     }
-    if (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
-              : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars))
+    if (!more && (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
+                        : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars)))
         return false;
     if (bcs == 1 || n == 1) {
         run_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
         return true;
     }
     const st_small_view v = {m, n, k, s.ars, s.acs, s.brs, s.crs, 0};
-    return run_turned(h->cpu, p->type, es, kr, &v, a, b, p->c, bcs, p->alpha, p->beta);
+    return run_turned(h->cpu, p->type, es, kr, &v, a, b, p->c, bcs, p->alpha, p->beta, more);
 }
 
 /* Keeps a value in a register of its own: joined to a vector with its neighbour, it would be read before both were written. */
 #define APART(x) __asm__("" : "+r"(x))
 
-strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, st_gemm_otherwise otherwise)
+ST_INLINE strata_status product(strata_handle *h, const strata_gemm_plain *p, st_gemm_otherwise otherwise,
+                                const bool complex)
 {
     const int64_t m = p->m, n = p->n, k = p->k;
     int64_t ars = p->a_row, acs = p->a_col, brs = p->b_row, bcs = p->b_col, crs = p->c_row, ccs = p->c_col;
@@ -174,27 +190,34 @@ strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, s
     if ((uint64_t)((m - 1) | (n - 1) | (k - 1)) >= 4096 ||
         (uint64_t)(ars | acs | brs | bcs | crs | ccs) >> 32)
         goto other;
-    if (!p->a || !p->b || !p->c || (p->type != STRATA_F32 && p->type != STRATA_F64)) goto other;
+    if (!p->a || !p->b || !p->c || (!complex && p->type != STRATA_F32 && p->type != STRATA_F64)) goto other;
     /* rows or columns of C contiguous and apart from each other */
     const bool rows = ccs == 1 && (crs >= n || m == 1);
     if (ST_UNLIKELY(!rows) && !(crs == 1 && (ccs >= m || n == 1))) goto other;
     /* C apart from A and B */
-    const bool f64 = p->type == STRATA_F64;
-    const int64_t es = f64 ? 8 : 4;
+    const bool twice = p->type == (complex ? STRATA_C128 : STRATA_F64);
+    const int64_t es = (twice ? 8 : 4) << complex;
     const char *a = p->a, *b = p->b;
     char *c = p->c, *c1 = c + ((m - 1) * crs + (n - 1) * ccs + 1) * es;
     if (c < a + ((m - 1) * ars + (k - 1) * acs + 1) * es && a < c1) goto other;
     if (c < b + ((k - 1) * brs + (n - 1) * bcs + 1) * es && b < c1) goto other;
-    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) || p->alpha == 0 || h->batch_invariant)
+    if (m * n * k > (h->threads == 1 ? DIRECT : DIRECT_SHARED) >> 2 * complex ||
+        (p->alpha == 0 && (!complex || p->alpha_im == 0)) || h->batch_invariant)
         goto other;
 
-    const st_small_kernel *kr = direct[f64][h->cpu->level];
+    const st_small_kernel *kr = direct[h->cpu->level][2 * complex + twice];
     const st_small_width *w = width_for(kr, n);
     const int shift = __builtin_ctz((unsigned)w->vl), more = (int)(n - 1) >> shift;
-    if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv || (m > n ? m : n) * k >= ST_SKINNY_LEAST))
+    if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv ||
+                    (!complex && (m > n ? m : n) * k >= ST_SKINNY_LEAST)))
         return run_other(h, p) ? STRATA_OK : otherwise(h, p);
     /* one strip of tiles */
     st_small_shape s = {.k = k, .ars = ars, .acs = acs, .brs = brs, .crs = crs, .tiles = 1};
+    st_small_pairs pairs;
+    if (complex) {
+        pairs = (st_small_pairs){p->alpha_im, p->beta_im, p->conj};
+        s.pairs = &pairs;
+    }
     s.last = n - ((int64_t)more << shift);
     const st_small_fn *fn = (s.last == w->vl ? w->full : w->masked) + more * ST_SMALL_ROWS - 1;
     const uint32_t most = (uint32_t)w->rows[more];
@@ -214,6 +237,18 @@ strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, s
     return STRATA_OK;
 other:
     return otherwise(h, p);
+}
+
+static ST_NOINLINE strata_status complex_product(strata_handle *h, const strata_gemm_plain *p,
+                                                 st_gemm_otherwise otherwise)
+{
+    return (unsigned)p->conj > 3 ? otherwise(h, p) : product(h, p, otherwise, true);
+}
+
+strata_status st_tile_gemm_small(strata_handle *h, const strata_gemm_plain *p, st_gemm_otherwise otherwise)
+{
+    if (ST_UNLIKELY(st_type_is_complex(p->type))) return complex_product(h, p, otherwise);
+    return product(h, p, otherwise, false);
 }
 
 /* ---- plans --------------------------------------------------------------------------------------------------------- */
@@ -250,7 +285,8 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
         snprintf(why, n, "C has no axis of stride 1");
         return false;
     }
-    double work = (double)g->M * (double)g->N * (double)g->K,
+    const double parts = st_type_is_complex(g->type) ? 4 : 1; /* real multiplications of one */
+    double work = parts * (double)g->M * (double)g->N * (double)g->K,
            bytes = ((double)g->K * (double)g->N + (double)g->M * (double)g->K) * (double)g->es;
     if (work > 4e6 && bytes > 0.6 * (double)h->cpu->l2) {
         snprintf(why, n, "A and B of an item take %.0f KiB, more than 0.6 of L2", bytes / 1024);
@@ -287,8 +323,9 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
                     : h->cpu->level == ST_LEVEL_AVX2 ? 32
                                                      : 16);
     double cols = (double)st_ceil_div(g->N, w->vl) * w->vl;
-    double item =
-        2 * (double)g->M * cols * (double)g->K / (0.9 * lanes * st_contract_peak(h->cpu, g->type)) + 0.004;
+    double item = 2 * parts * (double)g->M * cols * (double)g->K /
+                      (0.9 * lanes * st_contract_peak(h->cpu, st_type_part(g->type))) +
+                  0.004;
     /* strided rows of B: reread by every row of tiles, from a page each */
     item += (double)(p->turn ? g->K * g->N : 0) * (double)g->es / 20000.0;
     if (bytes > 32768) item *= 1.05;
@@ -301,9 +338,10 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
 static bool runs_directly(const st_cpu *cpu, const st_small_plan *p)
 {
     const st_gemm *g = &p->g;
-    return p->kernel == direct[g->type == STRATA_F64][cpu->level] && g->G == 1 &&
-           g->M * g->N * g->K <= DIRECT && p->pack_bytes <= TURN_BYTES + ST_PACK_SLACK &&
-           !st_gemm_skinny_serves(cpu, g->es, g->M, g->N, g->K, p->bls);
+    const bool complex = st_type_is_complex(g->type);
+    return p->kernel == direct[cpu->level][column_of(g->type)] && g->G == 1 &&
+           g->M * g->N * g->K <= DIRECT >> 2 * complex && p->pack_bytes <= TURN_BYTES + ST_PACK_SLACK &&
+           (complex || !st_gemm_skinny_serves(cpu, g->es, g->M, g->N, g->K, p->bls));
 }
 
 static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, int max)
@@ -323,7 +361,8 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
         c->us = p.threads > 1 ? p.us / p.threads * 1.05 + 1.0 : p.us;
         if (!pr->text && runs_directly(h->cpu, &p)) {
             /* strata_gemm takes it without asking, so a plan takes it too: no other's prediction is below this */
-            const double least = 2.0 * (double)(p.g.M * p.g.N * p.g.K) / st_contract_peak(h->cpu, p.g.type);
+            const double least =
+                2.0 * (double)(p.g.M * p.g.N * p.g.K) / st_contract_peak(h->cpu, st_type_part(p.g.type));
             c->us = 0.03 + least / p.threads;
         }
         c->workspace = (size_t)p.threads * p.pack_bytes;
@@ -331,22 +370,25 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
     return n;
 }
 
-static void run_item(const st_small_plan *p, const st_small_split *split, const char *a, const char *b,
-                     char *c, double alpha, double beta, char *ws)
+typedef struct st_small_job {
+    const st_small_plan *p;
+    void *const *data;
+    st_factors f;
+    const st_small_pairs *pairs; /* NULL for real products */
+    char *ws;
+} st_small_job;
+
+static void run_item(const st_small_job *j, const st_small_split *split, const char *a, const char *b,
+                     char *c, char *ws)
 {
+    const st_small_plan *p = j->p;
     if (p->turn) {
         p->turn->pack_b(ws, p->g.N, p->g.K, b, p->bls, p->bks);
         b = ws;
     }
-    for (int i = 0; i < split->parts; i++) st_small_part_run(&split->part[i], a, b, c, alpha, beta);
+    for (int i = 0; i < split->parts; i++)
+        st_small_part_run(&split->part[i], a, b, c, j->f.alpha, j->f.beta, j->pairs);
 }
-
-typedef struct st_small_job {
-    const st_small_plan *p;
-    void *const *data;
-    double alpha, beta;
-    char *ws;
-} st_small_job;
 
 /* Threads take items; of a single item (or when there are few) each takes a part of the rows, and turns B for itself. */
 static void run_thread(void *v, int id, int n)
@@ -373,7 +415,7 @@ static void run_thread(void *v, int id, int n)
             (const char *)j->data[p->ia] + (st_axes_offset(&g->batch, 'a', i) + m0 * p->v.ars) * g->es;
         const char *b = (const char *)j->data[p->ib] + st_axes_offset(&g->batch, 'b', i) * g->es;
         char *c = (char *)j->data[2] + (st_axes_offset(&g->batch, 'c', i) + m0 * p->v.crs) * g->es;
-        run_item(p, split, a, b, c, j->alpha, j->beta, ws);
+        run_item(j, split, a, b, c, ws);
         if (p->head.expr)
             st_gemm_epilogue(g, p->head.expr, j->data, i, m0, m1 - m0, 0, g->N, ws + p->pack_bytes);
     }
@@ -383,19 +425,21 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
 {
     const st_small_plan *p = (const st_small_plan *)plan;
     const st_gemm *g = &p->g;
-    double alpha, beta;
-    strata_status s = st_contract_scalars(h, &p->head, r, &alpha, &beta);
+    double alpha[2], beta[2];
+    strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
     if (s) return s;
+    const st_factors f = {alpha[0], alpha[1], beta[0], beta[1]};
+    const st_small_pairs pairs = {alpha[1], beta[1], g->conj};
     if (g->M == 0 || g->N == 0 || g->G == 0) return STRATA_OK;
     uint64_t t0 = st_trace_begin();
     char *ws = NULL;
     if (plan->workspace && !(ws = st_plan_workspace(h, plan, r))) return h->err.status;
-    if (alpha == 0 || g->K == 0) {
-        st_gemm_scale(g, data[2], &(st_factors){.beta = beta});
+    if ((f.alpha == 0 && f.alpha_im == 0) || g->K == 0) {
+        st_gemm_scale(g, data[2], &f);
         for (int64_t i = 0; p->head.expr && i < g->G; i++)
             st_gemm_epilogue(g, p->head.expr, data, i, 0, g->M, 0, g->N, ws);
     } else {
-        st_small_job job = {p, data, alpha, beta, ws};
+        st_small_job job = {p, data, f, st_type_is_complex(g->type) ? &pairs : NULL, ws};
         if (p->threads == 1)
             run_thread(&job, 0, 1);
         else
@@ -428,7 +472,7 @@ static strata_status run_few(strata_handle *h, const strata_plan *plan, void *co
         return run(h, plan, data, r);
     for (int i = 0; i < p->split.parts; i++)
         st_small_part_run(&p->split.part[i], data[p->ia], data[p->ib], data[2], p->head.alpha[0],
-                          p->head.beta[0]);
+                          p->head.beta[0], NULL);
     return STRATA_OK;
 }
 
@@ -448,7 +492,8 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     p->scratch = st_epilogue_scratch(head->expr);
     head->base.workspace = (size_t)p->threads * (p->pack_bytes + p->scratch);
     head->base.run = run;
-    if (g->M && g->N && g->K && g->G == 1 && !p->turn && !head->expr && p->threads == 1) {
+    if (g->M && g->N && g->K && g->G == 1 && !p->turn && !head->expr && p->threads == 1 &&
+        !st_type_is_complex(g->type)) {
         p->one = p->split.part[0].fn;
         head->base.run = p->split.parts == 1 && p->split.part[0].across == 1 ? run_one : run_few;
     }

@@ -25,12 +25,20 @@ typedef struct st_small_split {
 
 void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view *v, st_small_split *out);
 
+/* pairs: NULL for real products */
 ST_INLINE void st_small_part_run(const st_small_part *p, const char *a, const char *b, char *c, double alpha,
-                                 double beta)
+                                 double beta, const st_small_pairs *pairs)
 {
+    const st_small_shape *s = &p->s;
+    st_small_shape with;
+    if (pairs) {
+        with = p->s;
+        with.pairs = pairs;
+        s = &with;
+    }
     a += p->a;
     b += p->b;
     c += p->c;
-    for (int64_t j = p->across; j > 0; j--, b += p->bstep, c += p->cstep) p->fn(&p->s, a, b, c, alpha, beta);
+    for (int64_t j = p->across; j > 0; j--, b += p->bstep, c += p->cstep) p->fn(s, a, b, c, alpha, beta);
 }
 #endif

@@ -41,10 +41,25 @@ static strata_status ask(int way, product *p, strata_handle *on)
     if (way == EXPORTED) return exported(on, p->alpha, p->A, p->B, p->beta, p->C, NULL);
     if (way == ADDRESSES) return strata_gemm_run(on, &p->alpha, &p->A, &p->B, &p->beta, &p->C, NULL);
     if (way == PLAIN) {
-        const strata_gemm_plain q = {p->C.dim[0],    p->A.dim[1],    p->C.dim[1],    p->A.data,
-                                     p->B.data,      p->C.data,      p->A.stride[0], p->B.stride[0],
-                                     p->C.stride[0], p->A.stride[1], p->B.stride[1], p->C.stride[1],
-                                     p->alpha.re,    p->beta.re,     p->C.type,      0};
+        const strata_gemm_plain q = {.m = p->C.dim[0],
+                                     .k = p->A.dim[1],
+                                     .n = p->C.dim[1],
+                                     .a = p->A.data,
+                                     .b = p->B.data,
+                                     .c = p->C.data,
+                                     .a_row = p->A.stride[0],
+                                     .b_row = p->B.stride[0],
+                                     .c_row = p->C.stride[0],
+                                     .a_col = p->A.stride[1],
+                                     .b_col = p->B.stride[1],
+                                     .c_col = p->C.stride[1],
+                                     .alpha = p->alpha.re,
+                                     .beta = p->beta.re,
+                                     .type = p->C.type,
+                                     .conj = (p->A.flags & STRATA_TENSOR_CONJ ? 1 : 0) |
+                                             (p->B.flags & STRATA_TENSOR_CONJ ? 2 : 0),
+                                     .alpha_im = p->alpha.im,
+                                     .beta_im = p->beta.im};
         return strata_gemm_run_plain(on, &q);
     }
     strata_plan *plan;
@@ -55,20 +70,38 @@ static strata_status ask(int way, product *p, strata_handle *on)
     return s;
 }
 
+static void fill(test_rng *r, test_array *t)
+{
+    if (t->t.type != STRATA_C64 && t->t.type != STRATA_C128) {
+        test_array_random(r, t, -1, 1);
+        return;
+    }
+    for (int64_t i = 0; i < 2 * strata_count(t->t); i++)
+        if (t->t.type == STRATA_C64)
+            ((float *)t->t.data)[i] = (float)test_real(r, -1, 1);
+        else
+            ((double *)t->t.data)[i] = test_real(r, -1, 1);
+}
+
+/* layout: 1, 2, 4 column-major A, B, C; 8, 16 conjugated A, B; complex types get complex factors where theirs are not 1 and 0 */
 static void compare(test_rng *r, strata_type type, int64_t m, int64_t n, int64_t k, unsigned layout,
                     double alpha, double beta)
 {
-    const size_t es = type == STRATA_F64 ? 8 : 4, bytes = (size_t)(m * n) * es;
+    const size_t es = strata_type_bits(type) / 8, bytes = (size_t)(m * n) * es;
+    const bool complex = type == STRATA_C64 || type == STRATA_C128;
     test_array a = test_array_make(r, type, 2, (int64_t[]){m, k}, TEST_PACKED),
                b = test_array_make(r, type, 2, (int64_t[]){k, n}, TEST_PACKED),
                c = test_array_make(r, type, 2, (int64_t[]){m, n}, TEST_PACKED);
-    test_array_random(r, &a, -1, 1);
-    test_array_random(r, &b, -1, 1);
-    test_array_random(r, &c, -1, 1);
-    product p = {strata_real(alpha), strata_real(beta), a.t, b.t, c.t};
+    fill(r, &a);
+    fill(r, &b);
+    fill(r, &c);
+    product p = {strata_complex(alpha, complex && alpha != 1 ? 0.4 : 0),
+                 strata_complex(beta, complex && beta != 0 ? -0.2 : 0), a.t, b.t, c.t};
     if (layout & 1) p.A = strata_matrix(a.t.data, type, m, k, STRATA_COL_MAJOR, 0);
     if (layout & 2) p.B = strata_matrix(b.t.data, type, k, n, STRATA_COL_MAJOR, 0);
     if (layout & 4) p.C = strata_matrix(c.t.data, type, m, n, STRATA_COL_MAJOR, 0);
+    if (layout & 8) p.A = strata_conj(p.A);
+    if (layout & 16) p.B = strata_conj(p.B);
     test_problem("%s %lldx%lldx%lld layout %u alpha %g beta %g", strata_type_name(type), (long long)m,
                  (long long)n, (long long)k, layout, alpha, beta);
     char *old = malloc(bytes), *want = malloc(bytes);
@@ -109,6 +142,9 @@ static void same_bits(void **state)
         if (test_chance(&r, 0.3)) d[2] = test_int(&r, 500, 1300);
         compare(&r, i & 1 ? STRATA_F64 : STRATA_F32, d[0], d[1], d[2], (unsigned)test_int(&r, 0, 7),
                 test_chance(&r, 0.5) ? 1 : -0.9, test_chance(&r, 0.5) ? 0 : 0.6);
+        if (d[0] * d[1] * d[2] < 200000)
+            compare(&r, i & 1 ? STRATA_C128 : STRATA_C64, d[0], d[1], d[2], (unsigned)test_int(&r, 0, 31),
+                    test_chance(&r, 0.5) ? 1 : -0.9, test_chance(&r, 0.5) ? 0 : 0.6);
     }
 }
 

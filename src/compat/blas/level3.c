@@ -18,7 +18,7 @@ int st_blas_gemm_info(int op_a, int op_b, int64_t m, int64_t n, int64_t k, int64
                                                          : 0;
 }
 
-/* All that is not a real product of two plain matrices, and what the short way refuses. */
+/* All that is not a product of two plain or conjugated matrices, and what the short way refuses. */
 static __attribute__((noinline)) void product(st_caller who, strata_scalar alpha, strata_tensor A,
                                               strata_tensor B, strata_scalar beta, strata_tensor C,
                                               strata_math math)
@@ -38,11 +38,12 @@ void st_blas_gemm(st_caller who, int type, int op_a, int op_b, int64_t m, int64_
     }
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (m == 0 || n == 0 || ((k == 0 || st_blas_is(va, 0)) && st_blas_is(vb, 1))) return;
-    if (!st_blas_complex(type)) {
+    if (math == STRATA_MATH_EXACT) {
         const bool ta = op_a & OP_TRANS, tb = op_b & OP_TRANS;
+        const int conj = st_blas_complex(type) ? (op_a & OP_CONJ ? 1 : 0) | (op_b & OP_CONJ ? 2 : 0) : 0;
         const strata_gemm_plain p = {
-            m,   k,     n,     a,    b, c, ta ? lda : 1, tb ? ldb : 1, 1, ta ? 1 : lda, tb ? 1 : ldb,
-            ldc, va.re, vb.re, type, 0};
+            m,   k,     n,     a,    b,    c,     ta ? lda : 1, tb ? ldb : 1, 1, ta ? 1 : lda, tb ? 1 : ldb,
+            ldc, va.re, vb.re, type, conj, va.im, vb.im};
         if (__builtin_expect(strata_gemm_run_plain(st_blas_handle(), &p) == STRATA_OK, 1)) return;
     }
     product(who, va, st_blas_matrix(a, type, op_a, m, k, lda), st_blas_matrix(b, type, op_b, k, n, ldb), vb,
