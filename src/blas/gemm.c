@@ -87,8 +87,8 @@ static strata_status check_types(strata_handle *h, const char *who, const strata
                    strata_type_name((strata_type)C->type));
 }
 
-static strata_status check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
-                           const strata_tensor *C, const strata_gemm_options *o, bool addresses)
+strata_status st_gemm_check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
+                            const strata_tensor *C, const strata_gemm_options *o, bool addresses)
 {
     st_err *e = &h->err;
     strata_status s;
@@ -195,7 +195,7 @@ static strata_status full(strata_handle *h, const char *who, const strata_scalar
     uint64_t t0 = st_trace_begin();
     strata_status s;
     if (!o) o = &no_options;
-    if ((s = check(h, who, A, B, C, o, !plan))) return s;
+    if ((s = st_gemm_check(h, who, A, B, C, o, !plan))) return s;
     double va[2], vb[2];
     if ((s = st_contract_scalar(h, who, "alpha", alpha, C->type, va)) ||
         (s = st_contract_scalar(h, who, "beta", beta, C->type, vb)))
@@ -315,34 +315,4 @@ strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha, strata_ten
     if (!B.data) B.data = &nowhere;
     if (!C.data) C.data = &nowhere;
     return full(h, "strata_gemm_plan", &alpha, &A, &B, &beta, &C, o, choice, plan);
-}
-
-strata_status strata_gemm_grouped(strata_handle *h, const strata_gemm_group *g, int64_t count,
-                                  const strata_gemm_options *o)
-{
-    static const char who[] = "strata_gemm_grouped";
-    strata_status s = st_handle_check(h, who);
-    double value[2];
-    if (s) return s;
-    if (!o) o = &no_options;
-    if (count < 0 || (count > 0 && !g))
-        return st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: count is %lld and groups is %p", who,
-                       (long long)count, (const void *)g);
-    if (o->epilogue || (o->operands && o->operands[0].name))
-        return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
-                       "%s: an epilogue's operands belong to one product; call strata_gemm for each", who);
-    for (int64_t i = 0; i < count && !s; i++) {
-        s = check(h, who, &g[i].A, &g[i].B, &g[i].C, o, true);
-        if (!s) s = st_contract_scalar(h, who, "alpha", &g[i].alpha, g[i].C.type, value);
-        if (!s) s = st_contract_scalar(h, who, "beta", &g[i].beta, g[i].C.type, value);
-        if (!s && (g[i].reserved[0] || g[i].reserved[1]))
-            s = st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                        "%s: reserved words of strata_gemm_group are not zero; start from {0}", who);
-        if (s) st_err_frame(&h->err, "blas", "in group %lld of %lld", (long long)i, (long long)count);
-    }
-    for (int64_t i = 0; i < count && !s; i++) {
-        s = full(h, who, &g[i].alpha, &g[i].A, &g[i].B, &g[i].beta, &g[i].C, o, NULL, NULL);
-        if (s) st_err_frame(&h->err, "blas", "in group %lld of %lld", (long long)i, (long long)count);
-    }
-    return s;
 }

@@ -16,7 +16,14 @@ strata_status st_product_check_batch(strata_handle *h, const char *who, const ch
                                      const strata_tensor *t, const char *out, const strata_tensor *C);
 /* Does strata_gemm take these types on this handle? */
 bool st_gemm_types_fit(const strata_handle *h, int a, int b, int c);
+/* The checks of strata_gemm's operands and options (which are not NULL) but for an epilogue's. */
+strata_status st_gemm_check(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
+                            const strata_tensor *C, const strata_gemm_options *o, bool addresses);
 /* strata_gemm_plan for C := A B under another function's name; the addresses in the tensors do not matter but may not be NULL. */
 strata_status st_gemm_make(strata_handle *h, const char *who, const strata_tensor *A, const strata_tensor *B,
                            const strata_tensor *C, const strata_gemm_options *o, strata_plan **plan);
+/* gemm_gpu.c: runs a product whose plan is known; false: go the long way, and then let it be remembered. */
+bool st_gemm_recall(strata_handle *h, const strata_gemm_plain *p, strata_status *s);
+void st_gemm_remember(strata_handle *h, const strata_gemm_plain *p, const strata_tensor *A,
+                      const strata_tensor *B, const strata_tensor *C);
 #endif

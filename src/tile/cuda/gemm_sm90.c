@@ -83,8 +83,8 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
 
 /* ---- maps --------------------------------------------------------------------------------------------------------------------- */
 
-static strata_status side_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
-                              const void *base, st_gpu_map *map)
+strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
+                          const void *base, st_gpu_map *map)
 {
     const int kb = 128 / q->es;
     const int64_t parts = s->part ? 3 : 1, item = s->item ? s->item : s->part; /* one plane after another */
@@ -115,8 +115,8 @@ static const st_maps *maps_of(strata_handle *h, const st_sm90_plan *p, const voi
     st_maps *m = &recent[p->serial % RECENT];
     if (ST_LIKELY(m->serial == p->serial && m->a == a && m->b == b && m->c == c)) return m;
     m->serial = 0;
-    if (side_map(h, q, &q->a, (int)q->g.c.ta, q->row->bm / q->row->cn, a, &m->ma) ||
-        side_map(h, q, &q->b, (int)q->g.c.tb, q->row->bn / q->row->cm, b, &m->mb) ||
+    if (st_sm90_map(h, q, &q->a, (int)q->g.c.ta, q->row->bm / q->row->cn, a, &m->ma) ||
+        st_sm90_map(h, q, &q->b, (int)q->g.c.tb, q->row->bn / q->row->cm, b, &m->mb) ||
         (q->row->tma_store && c_map(h, q, c, &m->mc)))
         return NULL;
     m->serial = p->serial;

@@ -24,6 +24,7 @@
  *                        2: all three of both, which halves what is loaded
  *   RA [0]               f32 with contiguous rows of A (AMN=1): fragments of A go through registers, since the instruction wants k contiguous in shared memory
  *   CT [0]               with RA: C is stored transposed, element (row, column) at row + column * ldc
+ *   GROUP [0]            members of a launch, each a product of its own: m, n, k, addresses (cooperative kernels without clusters); a block's tiles go on from one member to the next
  *   EPI [0]              1: the epilogue of generated.cuh, by its parts: each thread fetches its share of what belongs to the tile's rows and columns before the
  *                        main loop; the expression then runs on the sums in their registers, and C leaves as it does without */
 #include "async.cuh"
@@ -78,6 +79,9 @@
 #ifndef EPI
 #    define EPI 0
 #endif
+#ifndef GROUP
+#    define GROUP 0
+#endif
 #ifdef INTEGER
 #    define ST_ACC double
 #else
@@ -128,6 +132,9 @@
 #if RA && (ABYTES != 4 || !AMN || BMN || CN > 1 || PP || WAIT || PROM || !EST || SPLIT)
 #    error RA is for f32 with contiguous rows of A, in the plain cooperative kernel
 #endif
+#if GROUP && (PP || CL > 1 || BATCH || SPLIT || X6 || RA || EPI || !EST)
+#    error GROUP is for the plain cooperative kernel
+#endif
 #if (AMN || BMN) && !RA && (ABYTES != 2 || (BMN && BN % (64 * CM)) || (AMN && BM % (64 * CN)))
 #    error contiguous rows are for 16-bit types, in boxes of 64
 #endif
@@ -145,6 +152,22 @@ struct gemm_args { /* mirrored by the host */
     i64 ldc, cg;      /* elements between rows and between batch items (parts) */
     const u32 *found; /* X6: not 0 there: nothing is done */
 };
+
+#if GROUP
+struct member { /* mirrored by the host */
+    tensor_map ta, tb;
+    gemm_args p;
+};
+struct members {
+    int tiles, end[GROUP]; /* of all; after each member's last */
+    member m[GROUP];
+};
+#    define PARAMETERS const __grid_constant__ members all
+#else
+#    define PARAMETERS                                                                     \
+        const __grid_constant__ tensor_map ta, const __grid_constant__ tensor_map tb,      \
+            const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM
+#endif
 
 /* Groups of `raster` tile rows run along n. Blocks that run together then touch few tile rows and columns. */
 INL void tile_at(int t, int tm, int tn, int raster, int *pm, int *pn, int *pz)
@@ -172,11 +195,14 @@ INL void share(u32 dst, const tensor_map *t, u32 bar, int x, int y, int z, u16 m
         tma_share2(dst, t, bar, x, y, mask);
 }
 
+#define MEMBER_TILE(t)                                                   \
+    const int kall = (p.k + KB - 1) / KB;                                \
+    tile_at(t - (at ? all.end[at - 1] : 0), (p.m + BM - 1) / BM, (p.n + BN - 1) / BN, p.raster, &m, &n, &z)
+
 #include "gemm_sm90_end.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_sm90(const __grid_constant__ tensor_map ta, const __grid_constant__ tensor_map tb,
-              const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM)
+    gemm_sm90(PARAMETERS)
 {
     extern __shared__ __align__(1024) u8 sm[];
     u32 sA; /* opaque, so that it is worked out once: as a constant expression it would be in every step of the main loop */
@@ -202,22 +228,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     else
         __syncthreads();
 
+#if GROUP
+    const int nt = all.tiles;
+    int at = 0; /* the member of my tile */
+#else
     const int tm = (p.m - p.m_at + BM * CM - 1) / (BM * CM), tn = (p.n - p.n_at + BN * CN - 1) / (BN * CN);
     const int nt = tm * tn * (BATCH || SPLIT ? p.g * (SPLIT ? p.splits : 1) : 1),
               kall = (p.k + KB - 1) / KB * (X6 == 1 ? 6 : 1);
+#endif
     const int cid = blockIdx.x / CL, ncl = gridDim.x / CL;
 
     if (wg == NCONS) { /* ---- producer ---- */
         REGS_DEC(PREG);
         if (tid == NCONS * 128) {
+#if !GROUP
             tma_prefetch(&ta);
             tma_prefetch(&tb);
+#endif
             u32 s = 0, ph = 1;
             launch_next();
             launch_wait();
             for (int t = cid; t < nt; t += ncl) {
                 int m, n, z;
+#if GROUP
+                while (t >= all.end[at]) at++;
+                const tensor_map &ta = all.m[at].ta, &tb = all.m[at].tb;
+                const gemm_args &p = all.m[at].p;
+                MEMBER_TILE(t);
+#else
                 tile_at(t, tm, tn, p.raster, &m, &n, &z);
+#endif
                 const int part = SPLIT ? z / p.g : 0, g = SPLIT ? z % p.g : z;
                 const int k0 = SPLIT ? (int)((i64)kall * part / p.splits) : 0,
                           k1 = SPLIT ? (int)((i64)kall * (part + 1) / p.splits) : kall;
@@ -322,7 +362,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             const int t = cid + turn * ncl;
             if (t >= nt) break;
             int m, n, z;
+#if GROUP
+            while (t >= all.end[at]) at++;
+            const gemm_args &p = all.m[at].p;
+            MEMBER_TILE(t);
+#else
             tile_at(t, tm, tn, p.raster, &m, &n, &z);
+#endif
             const int m0 = p.m_at + (m * CM + (int)rm) * BM, n0 = p.n_at + (n * CN + (int)rn) * BN;
             const int part = SPLIT ? z / p.g : 0;
             const int kb =

@@ -7,6 +7,7 @@
 #ifndef ST_TILE_CUDA_GEMM_SM90_H
 #define ST_TILE_CUDA_GEMM_SM90_H
 #include "tile/cuda/generic.h"
+#include "tile/grouped.h"
 #include <strata/blas.h>
 
 /* kinds of rows; TURN: f32 whose k is not contiguous in one operand, which goes through registers */
@@ -91,6 +92,9 @@ const st_sm90_row *st_sm90_rows(int *count);
 bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,
                        st_sm90 *q, char *why, size_t n);
 unsigned st_sm90_smem(const st_sm90 *q);
+/* The tensor map of A or B at `base`, in boxes of `tile` rows. */
+strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
+                          const void *base, st_gpu_map *map);
 /* The tile of q's row, for operands of q->es bytes. */
 void st_sm90_tile(const st_sm90 *q, strata_tile *t);
 /* What the choice is to know of q, which st_sm90_configure filled in and called usable or not; leaves arg, why and listed. */
@@ -108,6 +112,10 @@ void st_sm90_exact_spec(const char *generated, st_gspec *s);
 void st_sm90_sum_spec(const st_sm90 *q, const char *generated, st_gspec *s);
 const char *st_sm90_order(const st_sm90_row *row, int ta);
 int st_sm90_list(int i, strata_kernel_info *info);
+
+/* gemm_sm90_group.c: see tile/grouped.h */
+strata_status st_sm90_group(strata_handle *h, const char *who, const st_member *const m[], int64_t count,
+                            bool done[]);
 
 void st_sm90_register(void);
 #endif
