@@ -60,8 +60,10 @@ static bool scan_names(const char *e, names *out)
         const char *after = e;
         while (*after == ' ') after++;
         /* "[n]", or what was meant as it, such as "[n": what is wrong with that the parser says */
-        char axis = *after != '[' ? 0 : after[1 + strspn(after + 1, " ")] == 'm' ? 'm' : 'n';
-        if (axis) {
+        char axis = 0;
+        if (*after == '[') {
+            const char in = after[1 + strspn(after + 1, " ")];
+            axis = in == 'm' || in == 'n' ? in : 0;
             e = after + strcspn(after, "]+-*/(;,");
             e += *e == ']';
         }
