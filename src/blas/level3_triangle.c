@@ -48,32 +48,6 @@ static strata_status check(strata_handle *h, const char *who, const strata_tenso
     return STRATA_OK;
 }
 
-/* A block on a GPU: column by column, by the vector forms. */
-static strata_status gpu_block(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
-{
-    const int64_t es = (int64_t)strata_type_bits((strata_type)t->type) / 8, items = st_axes_len(&t->batch);
-    strata_status s = STRATA_OK;
-    if (t->pointers)
-        return st_fail(
-            &h->err, STRATA_ERROR_UNSUPPORTED,
-            "%s: arrays of addresses are for the CPU here; on %s give a batch with strides (strata_batch)",
-            who, h->device);
-    if (alpha[0] != 1 || alpha[1] != 0) s = st_triangle_scale(h, who, t, alpha);
-    for (int64_t g = 0; g < items && !s; g++) {
-        strata_tensor A =
-            strata_array((const char *)t->a + st_axes_offset(&t->batch, 'a', g) * es, (strata_type)t->type, 2,
-                         (int64_t[]){t->n, t->n}, (int64_t[]){t->ars, t->acs});
-        A = strata_triangular(A, t->rule.half == ST_HALF_LOWER ? STRATA_LOWER : STRATA_UPPER,
-                              t->rule.unit ? STRATA_UNIT : STRATA_NON_UNIT);
-        if (t->rule.conj) A = strata_conj(A);
-        const char *b = (const char *)t->b + st_axes_offset(&t->batch, 'b', g) * es;
-        for (int64_t j = 0; j < t->cols && !s; j++, b += t->bcs * es)
-            s = (t->solve ? strata_trsv
-                          : strata_trmv)(h, A, strata_array(b, (strata_type)t->type, 1, &t->n, &t->brs));
-    }
-    return s;
-}
-
 static strata_status run(strata_handle *h, const char *who, bool solve, const strata_scalar *alpha,
                          const strata_tensor *A, const strata_tensor *B)
 {
@@ -93,8 +67,7 @@ static strata_status run(strata_handle *h, const char *who, bool solve, const st
                      .ars = A->stride[ra - 2],
                      .acs = A->stride[ra - 1],
                      .brs = B->stride[rb - 2],
-                     .bcs = B->stride[rb - 1],
-                     .block = gpu_block};
+                     .bcs = B->stride[rb - 1]};
     if (rb > 2) {
         st_contract c;
         st_product_describe(A, B, B, &c);

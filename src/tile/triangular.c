@@ -6,6 +6,7 @@
  * log2(n / leaf) times. The splits depend on n alone, and so do the orders of the sums. */
 #include "tile/triangular.h"
 #include "tile/contract.h"
+#include "tile/cuda/triangle_cuda.h"
 #include <string.h>
 
 static int64_t bytes_of(int64_t type) { return (int64_t)strata_type_bits((strata_type)type) / 8; }
@@ -24,9 +25,20 @@ static strata_status product(strata_handle *h, const char *who, const st_triangl
     c.batch = t->batch;
     for (int d = 0; d < (int)c.batch.count; d++) c.batch.ax[d].c = c.batch.ax[d].b;
     c.rule_a.conj = t->rule.conj;
-    void *data[3] = {(char *)(uintptr_t)t->a + (to * t->ars + from * t->acs) * es,
-                     (char *)t->b + from * t->brs * es, (char *)t->b + to * t->brs * es};
-    return st_tile_contract_complex(h, who, &c, NULL, alpha, beta, data);
+    c.pointers = t->pointers | (t->pointers & 2) << 1;
+    void *data[3] = {(void *)(uintptr_t)t->a, t->b, t->b}, *room;
+    const int64_t from_item[3] = {t->from_a, t->from_b, t->from_b};
+    int64_t bytes[3] = {to * t->ars + from * t->acs, from * t->brs, to * t->brs};
+    for (int i = 0; i < 3; i++) bytes[i] = (bytes[i] + (c.pointers >> i & 1 ? from_item[i] : 0)) * es;
+    if (!c.pointers) {
+        for (int i = 0; i < 3; i++) data[i] = (char *)data[i] + bytes[i];
+        return st_tile_contract_complex(h, who, &c, NULL, alpha, beta, data);
+    }
+    strata_status s =
+        st_cuda_move_addresses(h, 3, data, bytes, (unsigned)c.pointers, st_axes_len(&t->batch), &room);
+    if (!s) s = st_tile_contract_complex(h, who, &c, NULL, alpha, beta, data);
+    if (room) st_gpu_free(h, room);
+    return s;
 }
 
 strata_status st_triangle_scale(strata_handle *h, const char *who, const st_triangle *t, const double beta[2])
@@ -55,15 +67,22 @@ static int64_t split(int64_t n, int64_t leaf)
 static strata_status halve(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
     const int64_t leaf = st_triangle_leaf_order(h, t->type);
-    if (t->n <= leaf || t->pointers) return (h->gpu ? t->block : st_triangle_leaf)(h, who, t, alpha);
+    if (t->n <= leaf) return (h->gpu ? st_cuda_triangle_block : st_triangle_leaf)(h, who, t, alpha);
     static const double one[2] = {1, 0}, minus[2] = {-1, 0};
     const int64_t n1 = split(t->n, leaf), n2 = t->n - n1, es = bytes_of(t->type);
     const bool lower = t->rule.half == ST_HALF_LOWER;
     st_triangle first = *t, second = *t;
     first.n = n1;
     second.n = n2;
-    second.a = (const char *)t->a + n1 * (t->ars + t->acs) * es;
-    second.b = (char *)t->b + n1 * t->brs * es;
+    const int64_t on_a = n1 * (t->ars + t->acs), on_b = n1 * t->brs;
+    if (t->pointers & 1)
+        second.from_a += on_a;
+    else
+        second.a = (const char *)t->a + on_a * es;
+    if (t->pointers & 2)
+        second.from_b += on_b;
+    else
+        second.b = (char *)t->b + on_b * es;
     /* one part's rows are finished by the other part's: a solution gives to them, a product takes from what still is B */
     const st_triangle *giver = lower ? &first : &second, *taker = lower ? &second : &first;
     const int64_t to = lower ? n1 : 0, from = lower ? 0 : n1;
@@ -86,7 +105,8 @@ strata_status st_tile_triangle(strata_handle *h, const char *who, const st_trian
     const int64_t items = st_axes_len(&t->batch);
     if (t->n == 0 || t->cols == 0 || items == 0) return STRATA_OK;
     if (alpha[0] == 0 && alpha[1] == 0) return st_triangle_scale(h, who, t, alpha);
-    if (h->gpu || !t->pointers) return halve(h, who, t, alpha);
+    if (h->gpu) return st_cuda_triangle_call(h, who, t, alpha, halve);
+    if (!t->pointers) return halve(h, who, t, alpha);
     /* addresses on the CPU: item by item */
     const int64_t es = bytes_of(t->type);
     one.pointers = 0;

@@ -17,9 +17,8 @@ typedef struct st_triangle {
     st_axes batch;              /* strides a and b */
     int64_t
         pointers; /* bits 0, 1: A, B are arrays of addresses, one for every index of the only batch axis */
-    /* on a GPU's handle: blocks of order ST_TRIANGLE_GPU_BLOCK at most; the caller's, for they may be another engine's */
-    strata_status (*block)(strata_handle *h, const char *who, const struct st_triangle *t,
-                           const double alpha[2]);
+    int64_t from_a,
+        from_b; /* elements from an item's address, where that comes from an array, to the first one: blocks of a matrix */
 } st_triangle;
 
 /* Zero sizes are fine; alpha = 0 reads neither A nor B. Operands do not overlap. */
@@ -30,8 +29,7 @@ strata_status st_tile_triangle(strata_handle *h, const char *who, const st_trian
 strata_status st_triangle_scale(strata_handle *h, const char *who, const st_triangle *t,
                                 const double beta[2]);
 
-/* Diagonal blocks on the CPU, whole problems of their own, of order st_triangle_leaf_order at most. */
-enum { ST_TRIANGLE_GPU_BLOCK = 1024 };
+/* Diagonal blocks on the CPU, whole problems of their own, of order st_triangle_leaf_order at most. A GPU's are in cuda/triangle_cuda.h. */
 int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type);
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);

@@ -8,6 +8,7 @@
 #include "tile/structured.h"
 #include "tile/triangular.h"
 #include "tile/cpu/tri_kernel.h"
+#include "tile/cuda/triangle_cuda.h"
 #include <string.h>
 
 typedef struct leaf_job {
@@ -23,7 +24,7 @@ typedef struct leaf_job {
 
 int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type)
 {
-    return h->gpu ? ST_TRIANGLE_GPU_BLOCK : type == STRATA_C128 ? 128 : 256;
+    return h->gpu ? st_cuda_triangle_order(h->gpu, type) : type == STRATA_C128 ? 128 : 256;
 }
 
 /* A into panels of rows, each of all n steps (those that are zero are left out). */

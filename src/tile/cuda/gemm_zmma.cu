@@ -70,7 +70,7 @@ struct fragment {
 };
 INL f64 negative(f64 v) { return __hiloint2double(__double2hiint(v) ^ (int)0x80000000, __double2loint(v)); }
 
-extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_zmma(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, (RULE_A || RULE_B) && ST_BLOCKS > 2 ? 2 : ST_BLOCKS) gemm_zmma(const __grid_constant__ st_params p)
 {
     extern __shared__ __align__(16) char shared[];
     const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -41,6 +41,9 @@ bool st_generic_takes(const st_grow *row, const st_gproblem *g, int64_t math, ch
 
 static const char *order_of(const st_grow *row, bool split)
 {
+    if (row->kind == ST_G_BATCH)
+        return st_type_is_complex(row->ta) ? "k ascending, two products to each part's accumulator"
+                                           : "k ascending, one accumulator";
     if (row->kind >= ST_G_SKINNY_K)
         return split ? "k in even parts, each in pieces that a block's warps sum in turn; warps, then parts "
                        "added in order"
@@ -61,7 +64,7 @@ static int64_t order_number(const st_grow *row, const st_gconfig *f)
 {
     const int64_t parts = f->splits > 1 ? f->splits : 0;
     if (row->kind == ST_G_LDS) return parts * 32 + row->lanes_m;
-    if (row->kind < ST_G_SKINNY_K) return parts;
+    if (row->kind < ST_G_SKINNY_K || row->kind == ST_G_BATCH) return parts;
     return ((parts * 64 + f->warps_k) * 64 + f->unroll) * 64 + f->vec[0] * 8 + f->vec[1];
 }
 
@@ -87,7 +90,7 @@ void st_generic_candidate(const st_grow *row, const st_gproblem *g, const st_gco
     x->us = st_generic_us(row, g, f, gpu);
     x->workspace = st_generic_workspace(row, g, f);
     x->order_arg = order_number(row, f);
-    x->row_count_matters = f->splits > 1 || row->kind >= ST_G_SKINNY_K;
+    x->row_count_matters = f->splits > 1 || row->kind == ST_G_SKINNY_K || row->kind == ST_G_SKINNY_N;
     st_generic_tile(row, f, &x->tile);
 }
 
@@ -103,7 +106,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
         if (!st_generic_takes(&rows[i], &g, c->math, why, sizeof why) &&
             !(rows[i].ta == g.c.ta && rows[i].tb == g.c.tb))
             continue;
-        for (int split = 0; split < 2 && n < max; split++) {
+        for (int split = 0; split < (rows[i].kind == ST_G_BATCH ? 1 : 2) && n < max; split++) {
             st_candidate *x = &out[n++];
             st_gconfig f;
             memset(x, 0, sizeof *x);
@@ -190,7 +193,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (ST_UNLIKELY(narrow && !atomic_load(&p->kernel[NARROW])) && (s = get_narrow(h, p))) return s;
     void *args[] = {&a};
     const st_gpu_launch l = {.kernel = p->kernel[narrow],
-                             .grid = {a.tiles_m * a.tiles_n * a.G, a.splits, 1},
+                             .grid = {st_generic_blocks(p->row[narrow], &a), a.splits, 1},
                              .block = {st_generic_threads(p->row[narrow], f), 1, 1},
                              .smem = st_generic_smem(p->row[narrow], f),
                              .args = args};
@@ -247,7 +250,7 @@ typedef struct listed {
     char id[96], types[24];
     const st_grow *row;
 } listed;
-static listed list_rows[256];
+static listed list_rows[512];
 static int list_count;
 
 static void fill_list(void)
@@ -256,7 +259,8 @@ static void fill_list(void)
     const st_grow *rows = st_generic_rows(&count);
     for (int i = 0; i < count; i++)
         for (int t = 0; t < ST_COUNT(rows[i].tc) && rows[i].tc[t]; t++)
-            for (int split = 0; split < 2 && list_count < ST_COUNT(list_rows); split++) {
+            for (int split = 0;
+                 split < (rows[i].kind == ST_G_BATCH ? 1 : 2) && list_count < ST_COUNT(list_rows); split++) {
                 listed *x = &list_rows[list_count++];
                 x->row = &rows[i];
                 st_generic_id(x->row, rows[i].tc[t], split, x->id, sizeof x->id);

@@ -47,6 +47,7 @@ typedef enum st_gkind {
     ST_G_MMA,
     ST_G_SKINNY_K,
     ST_G_SKINNY_N,
+    ST_G_BATCH,
     ST_G_KINDS
 } st_gkind;
 typedef struct st_grow {
@@ -111,10 +112,15 @@ void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfi
 void st_generic_list(st_glist *to, const st_axes *l);
 unsigned st_generic_smem(const st_grow *row, const st_gconfig *f);
 unsigned st_generic_threads(const st_grow *row, const st_gconfig *f);
+unsigned st_generic_blocks(const st_grow *row, const st_gparams *p); /* of one part of k */
 /* generic_skinny.c */
 bool st_skinny_configure(const st_grow *row, const st_gproblem *g, const st_gpu *gpu, bool split,
                          st_gconfig *f, char *why, size_t n);
 double st_skinny_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
+/* generic_batch.c */
+bool st_batch_configure(const st_grow *row, const st_gproblem *g, bool split, st_gconfig *f, char *why,
+                        size_t n);
+double st_batch_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
 bool st_generic_together(const st_axes *fast, const st_axes *slow, const st_axes *batch, int which, int v);
 
 /* What the choice is to know of a row with configuration f, usable or not; leaves arg, why and listed. */

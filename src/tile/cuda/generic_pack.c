@@ -45,6 +45,29 @@ static const wish wishes[] = {
     {"skinny_k", STRATA_F8E4M3, BF16, 4, true, false, true, false, 1},
     {"128x128x64_s3_mma", BF16, BF16, 15, true, false, false, false, 0},
     {"128x128x64_s3_mma", F16, F16, 15, true, false, false, false, 0},
+    {"8x8x8_batch", F32, F32, 15, true, false, false, false, 0},
+    {"16x16x16_batch", F32, F32, 15, true, false, false, false, 0},
+    {"32x32x32_batch", F32, F32, 15, true, false, false, false, 0},
+    {"64x64x32_batch", F32, F32, 15, true, false, false, false, 0},
+    {"8x8x8_batch", F64, F64, 5, true, false, false, false, 0},
+    {"16x16x16_batch", F64, F64, 5, true, false, false, false, 0},
+    {"32x32x32_batch", F64, F64, 5, true, false, false, false, 0},
+    {"64x64x32_batch", F64, F64, 5, true, false, false, false, 0},
+    {"8x8x8_batch", F16, F16, 5, true, false, false, false, 0},
+    {"16x16x16_batch", F16, F16, 5, true, false, false, false, 0},
+    {"32x32x32_batch", F16, F16, 5, true, false, false, false, 0},
+    {"64x64x32_batch", F16, F16, 5, true, false, false, false, 0},
+    {"8x8x8_batch", BF16, BF16, 5, true, false, false, false, 0},
+    {"16x16x16_batch", BF16, BF16, 5, true, false, false, false, 0},
+    {"32x32x32_batch", BF16, BF16, 5, true, false, false, false, 0},
+    {"64x64x32_batch", BF16, BF16, 5, true, false, false, false, 0},
+    {"8x8x8_batch", STRATA_C64, STRATA_C64, 1, true, false, false, false, 0},
+    {"16x16x16_batch", STRATA_C64, STRATA_C64, 1, true, false, false, false, 0},
+    {"32x32x16_batch", STRATA_C64, STRATA_C64, 1, true, false, false, false, 0},
+    {"64x64x16_batch", STRATA_C64, STRATA_C64, 1, true, false, false, false, 0},
+    {"8x8x8_batch", STRATA_C128, STRATA_C128, 1, true, false, false, false, 0},
+    {"16x16x16_batch", STRATA_C128, STRATA_C128, 1, true, false, false, false, 0},
+    {"32x32x16_batch", STRATA_C128, STRATA_C128, 1, true, false, false, false, 0},
 };
 
 static const st_grow *find(const wish *w, int cc)
@@ -58,9 +81,14 @@ static const st_grow *find(const wish *w, int cc)
 }
 
 /* C (m x n, row-major) = A B, sizes that are multiples of 16, or odd pitches */
-static void gemm_problem(const wish *w, bool a_turned, bool b_turned, bool odd, st_contract *c)
+static void gemm_problem(const wish *w, const st_grow *row, bool a_turned, bool b_turned, bool odd,
+                         st_contract *c)
 {
-    const int64_t m = w->few ? w->few : 512, n = 512, k = 512, pad = odd ? 1 : 0;
+    const bool item = row->kind == ST_G_BATCH;
+    const int64_t m = item     ? row->bm
+                      : w->few ? w->few
+                               : 512,
+                  n = item ? row->bn : 512, k = item ? row->bm : 512, pad = odd ? 1 : 0;
     memset(c, 0, sizeof *c);
     c->ta = c->tb = w->ta;
     c->tc = w->tc;
@@ -113,7 +141,7 @@ static bool at(const wish *w, const st_grow *row, int cc, int i, st_gproblem *g,
             const unsigned bit = 1u << l;
             if (!(w->layouts & bit)) continue;
             for (int odd = 0; odd <= (w->odd && !split ? 1 : 0); odd++) {
-                gemm_problem(w, l & 1, l >> 1, odd, &c);
+                gemm_problem(w, row, l & 1, l >> 1, odd, &c);
                 if (i-- == 0) return configure(row, &c, cc, split, g, f);
             }
         }
@@ -123,10 +151,10 @@ static bool at(const wish *w, const st_grow *row, int cc, int i, st_gproblem *g,
             if (i-- == 0) return configure(row, &c, cc, split, g, f);
         }
         if (split && i-- == 0) {
-            gemm_problem(w, false, false, false, &c);
+            gemm_problem(w, row, false, false, false, &c);
             *sum = true;
             if (!strncmp(row->name, "skinny", 6))
-                gemm_problem(w, false, row->kind == ST_G_SKINNY_K, false, &c);
+                gemm_problem(w, row, false, row->kind == ST_G_SKINNY_K, false, &c);
             return configure(row, &c, cc, true, g, f);
         }
     }

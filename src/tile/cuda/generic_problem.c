@@ -101,13 +101,14 @@ static void side(const st_gproblem *g, int s, int type, const int *allowed, st_g
 static const int *vectors(const st_grow *row, bool along_rows)
 {
     static const int single[] = {1, 0};
-    if (st_type_is_complex(row->ta)) return single;
-    static const int two[] = {2, 1, 0}, four[] = {4, 1, 0}, eight[] = {8, 4, 2, 1, 0},
-                     wide[] = {16, 8, 4, 1, 0};
+    static const int two[] = {2, 1, 0}, four[] = {4, 1, 0}, four_two[] = {4, 2, 1, 0},
+                     eight[] = {8, 4, 2, 1, 0}, wide[] = {16, 8, 4, 1, 0};
     const int es = size_of(row->ta);
+    if (st_type_is_complex(row->ta)) return row->kind == ST_G_BATCH && es == 8 ? two : single;
     switch (row->kind) {
     case ST_G_SIMT: return !along_rows ? single : es == 8 ? two : four;
     case ST_G_LDS: return es == 8 ? two : four;
+    case ST_G_BATCH: return es == 8 ? two : es == 4 ? four_two : eight;
     default: return es == 2 ? eight : along_rows ? four : wide;
     }
 }
@@ -176,13 +177,39 @@ static int64_t tiles(const st_grow *row, const st_gproblem *g)
     return st_ceil_div(g->M, row->bm) * st_ceil_div(g->N, row->bn) * g->G;
 }
 
+/* Tiles of which something is stored, and the part of k that they go through on average: halves of C, A and B leave out the rest. */
+static int64_t worked(const st_grow *row, const st_gproblem *g, double *depth)
+{
+    const st_rule *c = &g->c.rule_c, b = st_rule_transposed(g->c.rule_b), *in[2] = {&g->c.rule_a, &b};
+    const int64_t tm = st_ceil_div(g->M, row->bm), tn = st_ceil_div(g->N, row->bn);
+    int64_t kept = tm * tn;
+    *depth = 1;
+    for (int s = 0; s < 2; s++)
+        if (in[s]->half && !in[s]->mirror && g->K > 0) {
+            const double step = (s ? row->bn : row->bm) + row->bk;
+            *depth *= 0.5 * (1 + (step < (double)g->K ? step / (double)g->K : 1));
+        }
+    if (c->half && tm < 1 << 16) {
+        kept = 0;
+        for (int64_t i = 0; i < tm;
+             i++) { /* columns of tiles that hold an element with row - column + offset >= 0, or <= 0 */
+            const int64_t first = i * row->bm + c->offset, last = first + row->bm - 1;
+            const int64_t n = c->half == ST_HALF_LOWER ? (last < 0 ? 0 : last / row->bn + 1)
+                                                       : tn - st_max64(first, 0) / row->bn;
+            kept += st_min64(st_max64(n, 0), tn);
+        }
+    }
+    return kept * g->G;
+}
+
 static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu,
                        int64_t splits)
 {
-    const int64_t slots = (int64_t)gpu->sms * blocks_of(row, g), blocks = tiles(row, g) * splits;
+    double depth;
+    const int64_t slots = (int64_t)gpu->sms * blocks_of(row, g), blocks = worked(row, g, &depth) * splits;
     const int64_t steps = st_ceil_div(st_ceil_div(g->K, row->bk), splits), waves = blocks / slots,
                   rest = blocks % slots;
-    const double step = step_us(row, g, f, gpu),
+    const double step = step_us(row, g, f, gpu) * depth,
                  copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 1e6;
     /* a last wave that leaves multiprocessors with fewer blocks than they hold runs faster, at least as long as one block alone */
     double share = (double)rest / (double)slots, alone = 1.0 / blocks_of(row, g);
@@ -191,7 +218,7 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
     if (rest && last < 0.55)
         last = 0.55; /* a block that is alone waits for its barriers and copies: measured, of any tile */
     double us = ((double)waves * step + last) * (double)steps + (double)(waves + (rest != 0)) * 1.0 + 3.0;
-    const double c = (double)g->M * (double)g->N * (double)g->G;
+    const double c = (double)g->M * (double)g->N * (double)g->G * (g->c.rule_c.half ? 0.5 : 1);
     /* the sum: one more launch, loads of 8 parts at a time, their traffic */
     if (splits > 1) us += 2.5 + (double)splits * 0.06 + c * (double)splits * size_of(row->tacc) * 2 / copy;
     const double least = ((double)g->M * (double)g->K + (double)g->N * (double)g->K) * (double)g->G *
@@ -224,7 +251,7 @@ static bool rules(const st_grow *row, const st_gproblem *g, st_gconfig *f, char 
     f->conj[0] = complex && c->rule_a.conj;
     f->conj[1] = complex && c->rule_b.conj;
     if (!(f->rule[0] | f->rule[1] | f->rule[2] | f->conj[0] | f->conj[1]) && !c->pointers) return true;
-    if (row->kind >= ST_G_MMA) return !st_contract_rules(c, why, n);
+    if (row->kind >= ST_G_MMA && row->kind != ST_G_BATCH) return !st_contract_rules(c, why, n);
     if ((f->rule[0] | f->rule[1] | f->rule[2]) && (g->window || c->k.count > 1)) {
         snprintf(why, n, "takes halves of matrices with one axis of k and without bounds");
         return false;
@@ -242,7 +269,7 @@ static void rule_copies(const st_grow *row, const st_gproblem *g, st_gconfig *f)
 {
     for (int s = 0; s < 2; s++) {
         if (f->rule[s] & R_MIRROR) f->layout[s] = 0; /* eight of k by four rows: fair to both images */
-        if ((f->rule[s] & R_MIRROR) || (g->c.pointers >> s & 1)) f->vec[s] = 1;
+        if ((f->rule[s] & R_MIRROR) || ((g->c.pointers >> s & 1) && row->kind != ST_G_BATCH)) f->vec[s] = 1;
     }
     if (g->c.pointers & 4) f->cv = 1;
     f->halves = row->kind == ST_G_ZMMA && (g->c.pointers & 3); /* what addresses there are is not known */
@@ -287,13 +314,16 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         return false;
     }
     f->kax = g->c.k.count <= 1 ? 1 : 3;
-    const int most = row->kind == ST_G_ZMMA   ? 1
+    const int most = row->kind == ST_G_BATCH
+                         ? (int)st_min64(row->bn / row->warps_n, 16 / size_of((int)g->c.tc))
+                     : row->kind == ST_G_ZMMA ? 1
                      : row->kind == ST_G_SIMT ? (size_of(row->tacc) == 8 ? 2 : 4)
                                               : 2;
     f->cv = st_generic_together(&g->c.n, &g->c.m, &g->c.batch, 'c', most) ? most : 1;
     rule_copies(row, g, f);
     f->epilogue = epilogue;
     f->splits = 1;
+    if (row->kind == ST_G_BATCH) return st_batch_configure(row, g, split, f, why, n);
     if (row->kind >= ST_G_SKINNY_K) return st_skinny_configure(row, g, gpu, split, f, why, n);
     f->k_split = st_ceil_div(st_max64(g->K, 1), row->bk) * row->bk;
     const int64_t steps = st_ceil_div(g->K, row->bk);
@@ -319,7 +349,8 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
         return true;
     }
     if (!split) return true;
-    if (tiles(row, g) * 2 > (int64_t)gpu->sms * row->blocks_sm * 3 || steps < 8) {
+    double depth;
+    if (worked(row, g, &depth) * 2 > (int64_t)gpu->sms * row->blocks_sm * 3 || steps < 8) {
         snprintf(why, n, "the tiles fill the multiprocessors, or k is short: a split would not pay");
         return false;
     }
@@ -341,6 +372,7 @@ bool st_generic_configure(const st_grow *row, const st_gproblem *g, const st_gpu
 
 double st_generic_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
 {
+    if (row->kind == ST_G_BATCH) return st_batch_us(row, g, f, gpu);
     return row->kind >= ST_G_SKINNY_K ? st_skinny_us(row, g, f, gpu) : total_us(row, g, f, gpu, f->splits);
 }
 
@@ -426,7 +458,9 @@ void st_generic_params(const st_grow *row, const st_gproblem *g, const st_gconfi
     p->N = (uint32_t)g->N;
     p->K = (uint32_t)g->K;
     p->G = (uint32_t)g->G;
-    if (row->kind >= ST_G_SKINNY_K) { /* one tile of X, many of W */
+    if (row->kind == ST_G_BATCH) {
+        p->tiles_m = p->tiles_n = 1;
+    } else if (row->kind >= ST_G_SKINNY_K) { /* one tile of X, many of W */
         p->tiles_m = f->x_is_a ? 1 : (uint32_t)st_ceil_div(g->M, f->block);
         p->tiles_n = f->x_is_a ? (uint32_t)st_ceil_div(g->N, f->block) : 1;
     } else {
@@ -444,6 +478,10 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
 {
     const int es = size_of(row->ta), q = 16 / es;
     int a, b;
+    if (row->kind == ST_G_BATCH) {
+        const int es_sum = size_of(row->tacc);
+        return (unsigned)(row->lanes_m * row->bk * (row->bm + row->bn + 32 / es_sum) * es_sum);
+    }
     if (row->kind >= ST_G_SKINNY_K) return 0;
     if (row->kind == ST_G_SIMT) {
         const int pad = row->ta == STRATA_C64 ? 4 : q; /* its parts lie apart */
@@ -463,7 +501,14 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
     return (unsigned)((a + b) * row->stages);
 }
 
+unsigned st_generic_blocks(const st_grow *row, const st_gparams *p)
+{
+    return row->kind == ST_G_BATCH ? (unsigned)st_ceil_div(p->G, row->lanes_m)
+                                   : p->tiles_m * p->tiles_n * p->G;
+}
+
 unsigned st_generic_threads(const st_grow *row, const st_gconfig *f)
 {
+    if (row->kind == ST_G_BATCH) return (unsigned)(row->warps_m * row->warps_n * row->lanes_m);
     return 32u * (unsigned)(row->kind >= ST_G_SKINNY_K ? f->warps : row->warps_m * row->warps_n);
 }

@@ -39,10 +39,10 @@ void st_generic_id(const st_grow *row, int tc, bool split, char *id, size_t n)
              split ? "_sk" : "", row->cc);
 }
 
-static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_zmma.cu",
-                                               "gemm_mma.cu",  "skinny_k.cu", "skinny_n.cu"},
-                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_zmma",
-                                                     "gemm_mma",  "skinny_k", "skinny_n"};
+static const char *const source[ST_G_KINDS] = {"gemm_simt.cu", "gemm_lds.cu", "gemm_zmma.cu", "gemm_mma.cu",
+                                               "skinny_k.cu",  "skinny_n.cu", "gemm_batch.cu"},
+                         *const entry[ST_G_KINDS] = {"gemm_simt", "gemm_lds", "gemm_zmma", "gemm_mma",
+                                                     "skinny_k",  "skinny_n", "gemm_batch"};
 
 void st_generic_option(st_gspec *s, const char *fmt, ...)
 {
@@ -111,6 +111,29 @@ static void skinny_options(const st_grow *row, const st_gconfig *f, st_gspec *s)
     }
 }
 
+static void batch_options(const st_grow *row, const st_gproblem *g, const st_gconfig *f, st_gspec *s)
+{
+    st_generic_option(s, "-DTS=%s", st_cuda_type(row->tacc));
+    st_generic_option(s, "-DBM=%d", row->bm);
+    st_generic_option(s, "-DBN=%d", row->bn);
+    st_generic_option(s, "-DKC=%d", row->bk);
+    st_generic_option(s, "-DTM_THREADS=%d", row->warps_m);
+    st_generic_option(s, "-DTN_THREADS=%d", row->warps_n);
+    st_generic_option(s, "-DTEAMS=%d", row->lanes_m);
+    if (f->conj[0] || f->conj[1]) {
+        st_generic_option(s, "-DCA=%d", f->conj[0]);
+        st_generic_option(s, "-DCB=%d", f->conj[1]);
+    }
+    if (g->c.pointers) st_generic_option(s, "-DPTRS=%d", (int)g->c.pointers);
+    st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
+    st_generic_option(s, "-DVA=%d", f->vec[0]);
+    st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
+    st_generic_option(s, "-DVB=%d", f->vec[1]);
+    st_generic_option(s, "-DWIN=0");
+    st_generic_option(s, "-DKAX=1");
+    st_generic_option(s, "-DCV=%d", f->cv);
+}
+
 /* What the epilogue computes in: f64 where C or the sums need it. */
 static const char *accumulator(const st_grow *row, int tc)
 {
@@ -135,7 +158,9 @@ void st_generic_spec(const st_grow *row, const st_gproblem *g, const st_gconfig 
                       split && !st_type_is_complex(row->tacc) ? "float" : accumulator(row, tc));
     st_generic_option(s, "-DSPLIT=%d", split);
     st_generic_option(s, "-DEPI=%d", s->spec.generated != NULL);
-    if (row->kind >= ST_G_SKINNY_K)
+    if (row->kind == ST_G_BATCH)
+        batch_options(row, g, f, s);
+    else if (row->kind >= ST_G_SKINNY_K)
         skinny_options(row, f, s);
     else
         tile_options(row, g, f, split, s);
