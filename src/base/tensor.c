@@ -37,13 +37,23 @@ static strata_tensor start(const void *data, strata_type type, int rank)
     return t;
 }
 
+/* Elements of a byte: 1 but for types of less than a byte. */
+static int64_t elements_a_byte(int type)
+{
+    const size_t bits = strata_type_bits((strata_type)type);
+    return bits && bits < 8 ? 8 / (int64_t)bits : 1;
+}
+
+/* Rows of types of less than a byte begin on whole bytes. */
 static strata_tensor pack_strides(strata_tensor t)
 {
+    const int64_t unit = elements_a_byte(t.type);
     int64_t s = 1;
     for (int d = t.rank - 1; d >= 0; d--) {
         t.stride[d] = s;
-        if (st_mul_over(s, t.dim[d] ? t.dim[d] : 1, &s))
+        if (st_mul_over(s, t.dim[d] ? t.dim[d] : 1, &s) || st_add_over(s, unit - 1, &s))
             return st_view_refuse(t, STRATA_ERROR_OVERFLOW, ST_BAD_OVERFLOW, d, 0);
+        s -= unit > 1 ? s % unit : 0;
     }
     return t;
 }
@@ -59,10 +69,12 @@ strata_tensor strata_matrix(const void *data, strata_type type, int64_t rows, in
     if (order != STRATA_ROW_MAJOR && order != STRATA_COL_MAJOR)
         return st_view_refuse(t, STRATA_ERROR_ARGUMENT, ST_BAD_ORDER, 0, (int)order);
     int64_t run = order == STRATA_ROW_MAJOR ? cols : rows;
-    if (ld == 0) ld = run ? run : 1;
+    const int64_t unit = elements_a_byte(t.type);
+    if (ld == 0) ld = run > INT64_MAX - unit ? run : run ? st_round_up(run, unit) : unit;
     t.stride[0] = order == STRATA_ROW_MAJOR ? ld : 1;
     t.stride[1] = order == STRATA_ROW_MAJOR ? 1 : ld;
     if (ld < run) return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_LD, order == STRATA_ROW_MAJOR, ld);
+    if (unit > 1 && ld % unit) return st_view_refuse(t, STRATA_ERROR_LAYOUT, ST_BAD_SUBBYTE, 0, ld);
     return t;
 }
 

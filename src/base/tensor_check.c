@@ -257,6 +257,26 @@ strata_status st_tensor_check_flags(st_err *e, const char *who, const char *name
     return STRATA_OK;
 }
 
+strata_status st_tensor_check_bits(st_err *e, const char *who, const char *name, const strata_tensor *t)
+{
+    if (!st_type_is_sub_byte(t->type)) return STRATA_OK;
+    const int64_t unit = 8 / (int64_t)strata_type_bits((strata_type)t->type);
+    int inside = -1;
+    for (int d = 0; d < t->rank; d++) {
+        if (t->dim[d] <= 1 || t->stride[d] % unit == 0) continue;
+        if (t->stride[d] != 1 || inside >= 0)
+            return st_fail(
+                e, STRATA_ERROR_LAYOUT,
+                "%s: %s is %s with stride %" PRId64
+                " along dim %d, inside a byte: %s elements follow each other along one dim (stride "
+                "1), and all other strides are multiples of %" PRId64 ", so that rows begin on whole bytes",
+                who, name, strata_type_name((strata_type)t->type), t->stride[d], d,
+                strata_type_name((strata_type)t->type), unit);
+        inside = d;
+    }
+    return STRATA_OK;
+}
+
 strata_status st_tensor_check_output(st_err *e, const char *who, const char *name, const strata_tensor *t)
 {
     return st_tensor_check_output_flags(e, who, name, t, 0);

@@ -26,10 +26,11 @@ enum {
     ST_PHASES = 16,
 };
 
-/* A place: address, bytes between rows, bytes between columns (used by loads, stores and for positions only). */
+/* A place: address, bytes between rows, bytes between columns (used by loads, stores and for positions only). Of types of less than a byte the
+ * distances are bits, and the place begins `bit` bits behind the address. */
 typedef struct st_loc {
     char *p;
-    int64_t rs, cs;
+    int64_t rs, cs, bit;
 } st_loc;
 
 typedef struct st_insn st_insn;

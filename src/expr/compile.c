@@ -7,8 +7,8 @@
 unsigned st_expr_pattern(const st_expr_arg *a)
 {
     if (a->type < 0) return (unsigned)(a->type & 0xff) | (a->type == ST_EXPR_INDEX_M ? PAT_M : PAT_N);
-    return (unsigned)a->type | (a->sm ? PAT_M : 0) | (a->sn ? PAT_N : 0) | (a->sn == 1 ? PAT_UNIT_N : 0) |
-           (a->sm == 1 ? PAT_UNIT_M : 0);
+    return (unsigned)(a->type & 0xff) | (a->sm ? PAT_M : 0) | (a->sn ? PAT_N : 0) |
+           (a->sn == 1 ? PAT_UNIT_N : 0) | (a->sm == 1 ? PAT_UNIT_M : 0);
 }
 
 st_caps st_expr_caps(const st_expr *x)

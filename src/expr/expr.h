@@ -45,9 +45,16 @@ strata_status st_expr_fail_at(st_err *e, const st_expr *x, const char *who, int 
  * columns (n) of the rectangle. Stride 0 broadcasts. */
 typedef struct st_expr_arg {
     void *ptr;
-    int type; /* a whole-byte real strata_type, or ST_EXPR_INDEX_* */
+    int type; /* a real strata_type, or ST_EXPR_INDEX_*; of i4, u4 and bit plus 256 times the bits that its first element lies behind ptr */
     int64_t sm, sn;
 } st_expr_arg;
+/* An operand's address and type for its element `off`, which may lie inside a byte. */
+ST_INLINE st_expr_arg st_expr_arg_at(const void *ptr, int type, int64_t off, int64_t sm, int64_t sn)
+{
+    const int64_t bits = (int64_t)strata_type_bits((strata_type)type), at = off * bits;
+    if (bits >= 8) return (st_expr_arg){(char *)(uintptr_t)ptr + at / 8, type, sm, sn};
+    return (st_expr_arg){(char *)(uintptr_t)ptr + (at >> 3), type | (int)(at & 7) << 8, sm, sn};
+}
 /* Types of an argument that is no memory but the position along the rows (from row0) or the columns (from col0). index(-1) and
  * index(-2) need no argument; every other index(d) of a program is a variable called "index(d)" that the caller binds: to one
  * of these, or to an i64 scalar (strides 0) that holds the position along an outer dim. */

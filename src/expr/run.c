@@ -105,6 +105,7 @@ static bool aliased(const st_expr *x, const st_expr_arg *args)
     return false;
 }
 
+/* of whole-byte types; 0 of others */
 static int64_t size_of(int type)
 {
     static const uint8_t bytes[STRATA_TYPE_COUNT] = {
@@ -112,6 +113,17 @@ static int64_t size_of(int type)
         [STRATA_F8E4M3] = 1, [STRATA_F8E5M2] = 1, [STRATA_I64] = 8, [STRATA_I32] = 4,
         [STRATA_I8] = 1,     [STRATA_U8] = 1,     [STRATA_BOOL] = 1};
     return (unsigned)type < STRATA_TYPE_COUNT ? bytes[type] : 0;
+}
+
+static bool sub_byte(int type)
+{
+    const int t = type & 0xff;
+    return type >= 0 && (t == STRATA_BIT || t == STRATA_I4 || t == STRATA_U4);
+}
+/* What a stride of 1 is in a place's distances: bytes, or bits of types of less than a byte. */
+static int64_t unit_of(int type)
+{
+    return !sub_byte(type) ? size_of(type) : (type & 0xff) == STRATA_BIT ? 1 : 4;
 }
 
 static void begin(frame *f, int mode, bool whole, bool swapped)
@@ -136,8 +148,8 @@ static void fix_places(frame *f, int64_t pitch)
         const st_place_at *p = &f->place[i];
         st_loc *l = &f->L[i];
         const st_expr_arg *a = &f->args[p->index < x->nvars ? p->index : 0];
-        int64_t size = p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_U ? size_of(a->type) : 0;
-        *l = (st_loc){NULL, 0, f->elt};
+        int64_t size = p->place >= ST_AT_ARG_MN && p->place <= ST_AT_ARG_U ? unit_of(a->type) : 0;
+        *l = (st_loc){NULL, 0, f->elt, 0};
         switch (p->place) {
         case ST_AT_SLOT_MN: l->rs = pitch; /* fall through */
         case ST_AT_SLOT_N: l->p = f->scratch + x->at.slots + (size_t)p->index * ST_SLOT_BYTES; break;
@@ -162,6 +174,18 @@ static void fix_places(frame *f, int64_t pitch)
         f->L[r[i].acc].rs = f->c->key.mode != ST_MODE_ROWS ? 0 : r[i].op == ST_OP_ARGMAX ? 16 : 8;
 }
 
+/* An argument's place at so many bytes, or bits, behind its address. */
+static void place_arg(st_loc *l, const st_expr_arg *a, int64_t off)
+{
+    if (!sub_byte(a->type)) {
+        l->p = (char *)a->ptr + off;
+        return;
+    }
+    off += a->type >> 8;
+    l->p = (char *)a->ptr + (off >> 3);
+    l->bit = off & 7;
+}
+
 /* places that follow the block: its first row and column */
 static void move_to(const frame *f, int64_t r, int64_t c)
 {
@@ -171,10 +195,10 @@ static void move_to(const frame *f, int64_t r, int64_t c)
         st_loc *l = &f->L[f->dynamic[i]];
         const st_expr_arg *a = &f->args[p->index < f->x->nvars ? p->index : 0];
         switch (p->place) {
-        case ST_AT_ARG_MN: l->p = (char *)a->ptr + r * l->rs + c * l->cs; break;
-        case ST_AT_ARG_N: l->p = (char *)a->ptr + c * l->cs; break;
-        case ST_AT_ARG_M: l->p = (char *)a->ptr + r * l->rs; break;
-        case ST_AT_ARG_U: l->p = a->ptr; break;
+        case ST_AT_ARG_MN: place_arg(l, a, r * l->rs + c * l->cs); break;
+        case ST_AT_ARG_N: place_arg(l, a, c * l->cs); break;
+        case ST_AT_ARG_M: place_arg(l, a, r * l->rs); break;
+        case ST_AT_ARG_U: place_arg(l, a, 0); break;
         case ST_AT_ROWBUF:
             l->p = f->scratch + f->x->at.rowbufs + p->index * f->rowbuf_bytes + c * f->elt;
             break;
@@ -360,7 +384,7 @@ static bool one_run(const st_expr *x, const st_expr_arg *a, int64_t cols)
 {
     if (x->positions) return false;
     for (int i = 0; i < x->nvars; i++) {
-        if (a[i].type < 0) return false;
+        if (a[i].type < 0 || sub_byte(a[i].type)) return false;
         if (a[i].sm == 0 && a[i].sn == 0) continue;
         if (a[i].sn != 1 || a[i].sm != cols) return false;
     }
@@ -371,6 +395,8 @@ static bool one_run(const st_expr *x, const st_expr_arg *a, int64_t cols)
 static bool better_swapped(const st_expr *x, const st_expr_arg *a, int64_t rows, int64_t cols)
 {
     bool along_m = false;
+    for (int i = 0; i < x->nvars; i++) /* bits want the way in which they follow each other */
+        if (sub_byte(a[i].type) && (a[i].sm || a[i].sn)) return a[i].sn != 1 && a[i].sm == 1;
     for (int i = 0; i < x->nvars; i++)
         if (x->var[i].output) {
             if (a[i].sn == 1 && cols > 1) return false;
@@ -529,7 +555,7 @@ static const uint8_t fn1_op[ST_FN1_COUNT] = {[ST_FN_EXP] = ST_OP_EXP,
 static void fn1(bool f64, st_fn1 f, int64_t n, const void *x, void *y)
 {
     if ((unsigned)f >= ST_FN1_COUNT || n <= 0) return;
-    st_loc L[2] = {{y, 0, 0}, {(char *)(uintptr_t)x, 0, 0}};
+    st_loc L[2] = {{y, 0, 0, 0}, {(char *)(uintptr_t)x, 0, 0, 0}};
     st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
     st_expr_kernels(st_cpu_get()->level, f64)->op[fn1_op[f]][0](L, &in, 1, n);
 }
@@ -558,8 +584,8 @@ void st_convert(int from, const void *x, int64_t sx, int to, void *y, int64_t sy
     st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
     for (int64_t i = 0; i < n; i += CHUNK) {
         int64_t m = st_min64(CHUNK, n - i);
-        st_loc in_loc[2] = {{(char *)buf, 0, 0}, {(char *)(uintptr_t)x + i * sx * fs, 0, sx * fs}};
-        st_loc out_loc[2] = {{(char *)y + i * sy * ts, 0, sy * ts}, {(char *)buf, 0, 0}};
+        st_loc in_loc[2] = {{(char *)buf, 0, 0, 0}, {(char *)(uintptr_t)x + i * sx * fs, 0, sx * fs, 0}};
+        st_loc out_loc[2] = {{(char *)y + i * sy * ts, 0, sy * ts, 0}, {(char *)buf, 0, 0, 0}};
         k->load[from](in_loc, &in, 1, m);
         k->store[to][0](out_loc, &in, 1, m);
     }

@@ -107,6 +107,10 @@ static void cut(program_plan *pl)
         const int64_t want = st_max64(MIN_COLS, st_round_up(2 * PIECE / st_max64(1, rows), MIN_COLS));
         pl->step_cols = st_min64(pl->step_cols, want);
     }
+    /* two pieces may not share a byte that is written */
+    for (int v = 0; v < s->nvars; v++)
+        if (s->operand[v] >= 0 && s->var[v].output && st_type_is_sub_byte(s->type[v]) && s->row.step[v] == 1)
+            pl->step_rows = st_round_up(pl->step_rows, 8);
     /* an empty rectangle still has lines to write */
     pl->pieces_rows = rows ? st_ceil_div(rows, pl->step_rows) : s->mode == ST_PW_COLS || s->mode == ST_PW_ALL;
     pl->pieces_cols = cols ? st_ceil_div(cols, pl->step_cols) : s->mode == ST_PW_ROWS || s->mode == ST_PW_ALL;
@@ -262,9 +266,7 @@ static void run_piece(const program_work *w, int64_t piece, char *scratch)
         }
         int64_t off = row0 * s->row.step[v] + (s->pack ? 0 : col0 * s->col.step[v]);
         for (int i = 0; i < s->nouter; i++) off += at[i] * s->outer[i].step[v];
-        const int64_t size = (int64_t)strata_type_bits((strata_type)s->type[v]) / 8;
-        args[v] = (st_expr_arg){(char *)w->data[s->operand[v]] + off * size, s->type[v], s->row.step[v],
-                                s->col.step[v]};
+        args[v] = st_expr_arg_at(w->data[s->operand[v]], s->type[v], off, s->row.step[v], s->col.step[v]);
     }
     if (!s->pack) {
         run_rectangle(s, args, rows, cols, row0, col0, scratch);
@@ -355,7 +357,6 @@ strata_status st_pw_check_operands(strata_handle *h, const char *who, const stra
     for (*n = 0; o[*n].name; ++*n) {
         const char *name = o[*n].name;
         const strata_tensor *t = &o[*n].tensor;
-        double probe;
         if (*n == ST_EXPR_VARS)
             return st_fail(e, STRATA_ERROR_ARGUMENT,
                            "%s: more than %d operands (does the list end in a row without name?)", who,
@@ -366,12 +367,17 @@ strata_status st_pw_check_operands(strata_handle *h, const char *who, const stra
                            ST_EXPR_NAME - 1);
         strata_status s = st_tensor_check(e, who, name, t);
         if (s) return s;
-        if (!st_load_f64(t->type, (const double[2]){0, 0}, &probe))
+        if (st_type_is_complex(t->type))
+            return st_fail(e, STRATA_ERROR_TYPE,
+                           "%s: %s is %s; programs take real types: f64 f32 f16 bf16 f8e4m3 f8e5m2 "
+                           "i64 i32 i8 u8 i4 u4 bool bit",
+                           who, name, strata_type_name((strata_type)t->type));
+        if ((s = st_tensor_check_bits(e, who, name, t))) return s;
+        if (h->gpu && st_type_is_sub_byte(t->type))
             return st_fail(
-                e, STRATA_ERROR_TYPE,
-                "%s: %s is %s; programs take real types of whole bytes: f64 f32 f16 bf16 f8e4m3 f8e5m2 "
-                "i64 i32 i8 u8 bool",
-                who, name, strata_type_name((strata_type)t->type));
+                e, STRATA_ERROR_UNSUPPORTED,
+                "%s: %s is %s, which programs on a GPU do not take; convert it to i8 on a CPU handle", who,
+                name, strata_type_name((strata_type)t->type));
         for (int i = 0; i < *n; i++)
             if (!strcmp(o[i].name, name))
                 return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who, name);

@@ -54,10 +54,7 @@ static void run_piece(const st_expr *x, const st_contract *c, void *const data[]
             for (int64_t d = 0; d <= nl; d++) off += p->ni[d] * c->n.ax[d].c;
             for (int64_t d = 0; d < c->batch.count; d++) off += p->gi[d] * c->batch.ax[d].c;
         }
-        args[v].ptr = (char *)base + off * (int64_t)(strata_type_bits((strata_type)type) / 8);
-        args[v].type = (int)type;
-        args[v].sm = turned ? sn : sm;
-        args[v].sn = turned ? sm : sn;
+        args[v] = st_expr_arg_at(base, (int)type, off, turned ? sn : sm, turned ? sm : sn);
     }
     if (turned)
         st_expr_map(x, args, p->cols, p->rows, p->n0, p->m0, scratch);

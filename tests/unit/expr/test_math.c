@@ -48,7 +48,7 @@ enum { CHUNK = 1 << 14 };
 
 static void apply(int level, bool f64, st_op op, const void *x, void *y, int64_t n)
 {
-    st_loc L[2] = {{y, 0, 0}, {(char *)(uintptr_t)x, 0, 0}};
+    st_loc L[2] = {{y, 0, 0, 0}, {(char *)(uintptr_t)x, 0, 0, 0}};
     st_insn in = {.dst = 0, .src = {1, 1, 1, 1, 1}};
     st_expr_kernels(level, f64)->op[op][0](L, &in, 1, n);
 }
@@ -140,9 +140,9 @@ static void test_pow(void **state)
                 if (!f64) x[i] = xf[i] = (float)x[i], y[i] = yf[i] = (float)y[i];
             }
             for (int level = 0; level <= st_cpu_get()->level; level++) {
-                st_loc L[3] = {{f64 ? (char *)z : (char *)zf, 0, 0},
-                               {f64 ? (char *)x : (char *)xf, 0, 0},
-                               {f64 ? (char *)y : (char *)yf, 0, 0}};
+                st_loc L[3] = {{f64 ? (char *)z : (char *)zf, 0, 0, 0},
+                               {f64 ? (char *)x : (char *)xf, 0, 0, 0},
+                               {f64 ? (char *)y : (char *)yf, 0, 0, 0}};
                 st_insn in = {.dst = 0, .src = {1, 2, 2, 2, 2}};
                 st_expr_kernels(level, f64)->op[ST_OP_POW][0](L, &in, 1, N);
                 for (int i = 0; i < N; i++) {
