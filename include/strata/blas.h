@@ -169,6 +169,33 @@ STRATA_API strata_status strata_rotm(strata_handle *h, strata_tensor x, strata_t
 STRATA_API strata_status strata_rotmg(strata_handle *h, strata_tensor d1, strata_tensor d2, strata_tensor x1,
                                       strata_tensor y1, strata_tensor param);
 
+/* The kernels under the operators above, for vectors so short that passing and checking views takes longer than the work: no checks, no handle, no
+ * threads, the operators' bits. n is 1 to `most` elements; x and y are the addresses of element 0 of vectors of the table's type, incx and incy the elements
+ * from one to the next, of any sign (0: of what is only read); x and y are apart, or of axpy, axpby and copy the same view. Factors are {re, im}, im 0 for real types;
+ * axpy and axpby read x, and axpby with b = 0 does not read y. A table is valid as long as the library is loaded, in any thread. */
+typedef struct strata_vectors {
+    int64_t most;
+    void (*axpy)(int64_t n, const double a[2], const void *x, int64_t incx, void *y, int64_t incy);
+    void (*axpby)(int64_t n, const double a[2], const void *x, int64_t incx, const double b[2], void *y,
+                  int64_t incy);
+    void (*scal)(int64_t n, const double a[2], void *x, int64_t incx);
+    void (*copy)(int64_t n, const void *x, int64_t incx, void *y, int64_t incy);
+    void (*swap)(int64_t n, void *x, int64_t incx, void *y, int64_t incy);
+    void (*rot)(int64_t n, double c, const double s[2], void *x, int64_t incx, void *y, int64_t incy);
+    void (*rotm)(int64_t n, const double h[4], void *x, int64_t incx, void *y, int64_t incy); /* real types */
+    double (*dot)(int64_t n, const void *x, int64_t incx, const void *y,
+                  int64_t incy); /* real types, else NULL */
+    void (*dots)(int64_t n, bool conjugate, const void *x, int64_t incx, const void *y, int64_t incy,
+                 double r[2]);
+    double (*nrm2)(int64_t n, const void *x, int64_t incx);
+    double (*asum)(int64_t n, const void *x, int64_t incx);
+    int64_t (*iamax)(int64_t n, const void *x, int64_t incx); /* from 0 */
+    int64_t (*iamin)(int64_t n, const void *x, int64_t incx);
+    uint64_t reserved[4];
+} strata_vectors;
+/* NULL where there is none: handles on a GPU, types other than f32 f64 c64 c128. */
+STRATA_API const strata_vectors *strata_vectors_of(strata_handle *h, strata_type type);
+
 /* ---- level 2: a matrix and vectors ----------------------------------------------------------------------------------------
  * One type throughout: f32 f64 c64 c128. A is rank 2 with any strides and of any structure of base.h (conjugated, symmetric, hermitian, triangular,
  * packed, banded); transposition is strata_transpose(A). x and y are rank 1, any stride. What a structure says is not stored is not read.

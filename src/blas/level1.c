@@ -2,6 +2,7 @@
 /* level1.c - BLAS level 1 on tensors: checks and rules here, loops in the pointwise engine's vector family. On a GPU the same operators are
  * programs of that engine; complex vectors are views of their parts there (level1_cuda.c). */
 #include "blas/level1.h"
+#include "blas/level2.h"
 #include "pointwise/pointwise.h"
 #include "pointwise/vector.h"
 #include "runtime/gpu.h"
@@ -68,6 +69,49 @@ static strata_status apart(strata_handle *h, const char *who, const strata_tenso
                    name);
 }
 
+/* Most calls: short vectors that are plainly fine, seen with few comparisons; what is not goes the long way, which finds the words. y may be NULL.
+ * `outputs`: bits 1 x, 2 y. The kernels to call, or NULL. */
+static const strata_vectors *plain(const strata_handle *h, const strata_tensor *x, const strata_tensor *y,
+                                   int outputs)
+{
+    const char *lo[2], *hi[2];
+    const int type = (int)x->type;
+    if (!h || h->magic != ST_HANDLE_MAGIC || h->gpu || x->rank != 1 || (x->flags | x->error) || x->reserved ||
+        (type != STRATA_F32 && type != STRATA_F64 && !st_type_is_complex(type)) ||
+        (uint64_t)x->dim[0] - 1 >= ST_VEC_PIECE)
+        return NULL;
+    const int64_t es = type == STRATA_F32 ? 4 : type == STRATA_C128 ? 16 : 8;
+    if (!st_blas_reach(x, es, &lo[0], &hi[0]) || (outputs & 1 && x->stride[0] == 0)) return NULL;
+    if (y && (y->rank != 1 || (y->flags | y->error) || y->reserved || y->type != x->type ||
+              y->dim[0] != x->dim[0] || !st_blas_reach(y, es, &lo[1], &hi[1]) ||
+              (outputs & 2 && y->stride[0] == 0) || (outputs && !(hi[0] <= lo[1] || hi[1] <= lo[0]))))
+        return NULL;
+    return &st_vec_kernels_of(type, h->cpu->isa)->shorts;
+}
+/* A factor that is plainly a number. */
+ST_INLINE bool plain_factor(const strata_scalar *s, uint32_t type, double v[2])
+{
+    if (s->ptr || (s->im != 0 && !st_type_is_complex((int)type))) return false;
+    v[0] = s->re, v[1] = s->im;
+    return true;
+}
+/* A result of `type` outside of x (and y). */
+ST_INLINE bool plain_result(const strata_tensor *r, int type, const strata_tensor *x, const strata_tensor *y)
+{
+    const char *lo, *hi, *p = r->data;
+    if (r->rank || (r->flags | r->error) || r->reserved || (int)r->type != type || !p) return false;
+    for (int i = 0; i < 2; i++, x = y)
+        if (x &&
+            st_blas_reach(x,
+                          x->type == STRATA_F32    ? 4
+                          : x->type == STRATA_C128 ? 16
+                                                   : 8,
+                          &lo, &hi) &&
+            p < hi && p + 16 > lo)
+            return false;
+    return true;
+}
+
 static st_vec vec(const strata_tensor *t) { return (st_vec){t->data, t->stride[0]}; }
 
 /* A factor now; the imaginary part must be 0 for real vectors. */
@@ -103,6 +147,17 @@ static strata_status axpby(strata_handle *h, const char *who, strata_scalar alph
                            const double *one, strata_scalar beta, const strata_tensor *y)
 {
     double a[2], b[2], ra, rb;
+    const strata_vectors *k = plain(h, x, y, 2);
+    if (ST_LIKELY(k && plain_factor(&alpha, x->type, a) && (a[0] != 0 || a[1] != 0))) {
+        if (one) {
+            k->axpy(x->dim[0], a, x->data, x->stride[0], y->data, y->stride[0]);
+            return STRATA_OK;
+        }
+        if (plain_factor(&beta, x->type, b)) {
+            k->axpby(x->dim[0], a, x->data, x->stride[0], b, y->data, y->stride[0]);
+            return STRATA_OK;
+        }
+    }
     strata_status s = check_pair(h, who, x, false, y, true);
     if (s || (s = factor(h, who, "alpha", alpha, y->type, a))) return s;
     if (one)
@@ -148,6 +203,11 @@ strata_status strata_scal(strata_handle *h, strata_scalar alpha, strata_tensor x
 {
     static const char who[] = "strata_scal";
     double a[2], room;
+    const strata_vectors *k = plain(h, &x, NULL, 1);
+    if (ST_LIKELY(k && plain_factor(&alpha, x.type, a))) {
+        if (a[0] != 1 || a[1] != 0) k->scal(x.dim[0], a, x.data, x.stride[0]);
+        return STRATA_OK;
+    }
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", &x, true)) || (s = factor(h, who, "alpha", alpha, x.type, a)))
         return s;
@@ -164,6 +224,11 @@ strata_status strata_scal(strata_handle *h, strata_scalar alpha, strata_tensor x
 strata_status strata_swap(strata_handle *h, strata_tensor x, strata_tensor y)
 {
     static const char who[] = "strata_swap";
+    const strata_vectors *k = plain(h, &x, &y, 3);
+    if (ST_LIKELY(k)) {
+        k->swap(x.dim[0], x.data, x.stride[0], y.data, y.stride[0]);
+        return STRATA_OK;
+    }
     strata_status s = check_pair(h, who, &x, true, &y, true);
     if (s || x.dim[0] == 0) return s;
     if (h->gpu) {
@@ -184,6 +249,16 @@ static void store_complex(const strata_tensor *r, const double v[2])
 static strata_status dot(strata_handle *h, const char *who, bool conjugate, const strata_tensor *x,
                          const strata_tensor *y, const strata_tensor *r)
 {
+    const strata_vectors *k = plain(h, x, y, 0);
+    if (ST_LIKELY(k && plain_result(r, (int)x->type, x, y))) {
+        double v[2];
+        if (k->dot)
+            v[0] = k->dot(x->dim[0], x->data, x->stride[0], y->data, y->stride[0]);
+        else
+            k->dots(x->dim[0], conjugate, x->data, x->stride[0], y->data, y->stride[0], v);
+        store_complex(r, v);
+        return STRATA_OK;
+    }
     strata_status s = check_pair(h, who, x, false, y, false);
     if (s) return s;
     const int wide = st_type_is_complex(x->type) ? STRATA_C128 : STRATA_F64, types[] = {x->type, wide};
@@ -216,6 +291,11 @@ strata_status strata_dotc(strata_handle *h, strata_tensor x, strata_tensor y, st
 static strata_status reduce(strata_handle *h, const char *who, const strata_tensor *x, const strata_tensor *r,
                             double (*f)(strata_handle *, int, int64_t, bool, st_vec), bool squares)
 {
+    const strata_vectors *k = plain(h, x, NULL, 0);
+    if (ST_LIKELY(k && plain_result(r, st_type_part(x->type), x, NULL))) {
+        st_store_f64(r->type, r->data, (squares ? k->nrm2 : k->asum)(x->dim[0], x->data, x->stride[0]));
+        return STRATA_OK;
+    }
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {st_type_part(x->type), STRATA_F64};
@@ -239,6 +319,11 @@ strata_status strata_asum(strata_handle *h, strata_tensor x, strata_tensor resul
 static strata_status position(strata_handle *h, const char *who, bool least, const strata_tensor *x,
                               const strata_tensor *r)
 {
+    const strata_vectors *k = plain(h, x, NULL, 0);
+    if (ST_LIKELY(k && plain_result(r, STRATA_I64, x, NULL))) {
+        *(int64_t *)r->data = (least ? k->iamin : k->iamax)(x->dim[0], x->data, x->stride[0]);
+        return STRATA_OK;
+    }
     strata_status s = st_handle_check(h, who);
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {STRATA_I64, STRATA_I32};
@@ -267,6 +352,11 @@ strata_status strata_rot(strata_handle *h, strata_tensor x, strata_tensor y, str
 {
     static const char who[] = "strata_rot";
     double vc[2], vs[2], rc, rs;
+    const strata_vectors *k = plain(h, &x, &y, 3);
+    if (ST_LIKELY(k && plain_factor(&c, STRATA_F64, vc) && plain_factor(&s, x.type, vs))) {
+        k->rot(x.dim[0], vc[0], vs, x.data, x.stride[0], y.data, y.stride[0]);
+        return STRATA_OK;
+    }
     strata_status e = check_pair(h, who, &x, true, &y, true);
     if (e || (e = real_factor(h, who, "c", c, vc)) || (e = factor(h, who, "s", s, x.type, vs)) ||
         x.dim[0] == 0)

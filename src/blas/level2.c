@@ -83,20 +83,6 @@ static st_matvec describe(st_matvec_op op, const strata_tensor *A)
     return v;
 }
 
-/* The bytes that n elements with a stride reach over. */
-static bool reach(const strata_tensor *t, int64_t es, const char **lo, const char **hi)
-{
-    int64_t a = 0, b = 1;
-    for (int d = 0; d < t->rank; d++) {
-        int64_t s;
-        if (t->dim[d] <= 0 || st_mul_over(t->dim[d] - 1, t->stride[d], &s)) return false;
-        *(s < 0 ? &a : &b) += s;
-    }
-    if (a < -(INT64_MAX >> 8) || b > INT64_MAX >> 8) return false;
-    *lo = (const char *)t->data + a * es, *hi = (const char *)t->data + b * es;
-    return *lo && true;
-}
-
 /* Most calls: strided matrices that are plainly fine, seen with few comparisons. Whatever is not goes the long way, which finds the words. A, x and y by their
  * addresses; `out` is what is written: 0 A, 1 x, 2 y (y may be NULL); flags: what A may be beyond its strides. */
 static bool plain(const strata_handle *h, const strata_tensor *A, uint32_t flags, const strata_tensor *x,
@@ -113,7 +99,8 @@ static bool plain(const strata_handle *h, const strata_tensor *A, uint32_t flags
     const int64_t es = A->type == STRATA_F32 ? 4 : A->type == STRATA_C128 ? 16 : 8;
     for (int i = 0; i < 3; i++) {
         if (!t[i]) continue;
-        if (t[i]->error || t[i]->reserved || t[i]->type != A->type || !reach(t[i], es, &lo[i], &hi[i]))
+        if (t[i]->error || t[i]->reserved || t[i]->type != A->type ||
+            !st_blas_reach(t[i], es, &lo[i], &hi[i]))
             return false;
         if (i && (t[i]->flags || t[i]->rank != 1)) return false;
     }

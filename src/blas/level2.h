@@ -15,6 +15,19 @@ ST_INLINE int64_t st_half_of(uint32_t flags)
 {
     return flags & STRATA_TENSOR_LOWER ? 1 : flags & STRATA_TENSOR_UPPER ? 2 : 0;
 }
+/* The bytes that the elements of a view reach over; false where that is not plain. */
+ST_INLINE bool st_blas_reach(const strata_tensor *t, int64_t es, const char **lo, const char **hi)
+{
+    int64_t a = 0, b = 1;
+    for (int d = 0; d < t->rank; d++) {
+        int64_t s;
+        if (t->dim[d] <= 0 || st_mul_over(t->dim[d] - 1, t->stride[d], &s)) return false;
+        *(s < 0 ? &a : &b) += s;
+    }
+    if (a < -(INT64_MAX >> 8) || b > INT64_MAX >> 8) return false;
+    *lo = (const char *)t->data + a * es, *hi = (const char *)t->data + b * es;
+    return *lo && true;
+}
 /* f32, f64, c64 or c128 */
 strata_status st_blas_type(strata_handle *h, const char *who, const char *name, const strata_tensor *t);
 /* A vector of `type`, of n elements; `reason` says what n is ("A's columns"). Inputs may be conjugated. */

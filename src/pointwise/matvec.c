@@ -3,63 +3,20 @@
  * no two threads add to one number: results are the same for any number of threads. */
 #include "pointwise/matvec_lines.h"
 #include "pointwise/engine.h"
-#include "base/cpu.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS(X)                                 \
-    X(f32, STRATA_F32, avx512, ST_ISA_AVX512)   \
-    X(f64, STRATA_F64, avx512, ST_ISA_AVX512)   \
-    X(c64, STRATA_C64, avx512, ST_ISA_AVX512)   \
-    X(c128, STRATA_C128, avx512, ST_ISA_AVX512) \
-    X(f32, STRATA_F32, avx2, ST_ISA_AVX2)       \
-    X(f64, STRATA_F64, avx2, ST_ISA_AVX2)       \
-    X(c64, STRATA_C64, avx2, ST_ISA_AVX2)       \
-    X(c128, STRATA_C128, avx2, ST_ISA_AVX2)
-#define LAST_ROWS(X)                              \
-    X(f32, STRATA_F32, portable, ST_ISA_PORTABLE) \
-    X(f64, STRATA_F64, portable, ST_ISA_PORTABLE) \
-    X(c64, STRATA_C64, portable, ST_ISA_PORTABLE) \
-    X(c128, STRATA_C128, portable, ST_ISA_PORTABLE)
-#if !defined(__x86_64__)
-#    undef ROWS
-#    define ROWS(X)
-#endif
-#define PROTOTYPE(type, TYPE, arch, ISA) extern const st_matvec_kernels st_matvec_##type##_##arch##_kernels;
-ROWS(PROTOTYPE)
-LAST_ROWS(PROTOTYPE)
+#define FAMILY matvec
+#define TABLE st_matvec_kernels
+#include "pointwise/blas_rows.h"
 
-static const struct row {
-    const char *id, *types, *isa_name;
-    int type;
-    unsigned isa;
-    const st_matvec_kernels *k;
-} rows[] = {
-#define ROW(type, TYPE, arch, ISA) \
-    {"matvec_" #type "_" #arch, #type, #arch, TYPE, ISA, &st_matvec_##type##_##arch##_kernels},
-    ROWS(ROW) LAST_ROWS(ROW)};
-
-const st_matvec_kernels *st_matvec_kernels_of(int type, unsigned isa)
-{
-    for (int i = 0; i < ST_COUNT(rows); i++)
-        if (rows[i].type == type && (rows[i].isa & ~isa) == 0) return rows[i].k;
-    return NULL;
-}
-
+const st_matvec_kernels *st_matvec_kernels_of(int type, unsigned isa) { return find_row(type, isa); }
 int st_matvec_list(int i, strata_kernel_info *info)
 {
-    if (i < 0 || i >= ST_COUNT(rows)) return 0;
-    const bool usable = (rows[i].isa & ~st_cpu_get()->isa) == 0;
-    *info = (strata_kernel_info){
-        rows[i].id,
-        "matvec",
-        rows[i].types,
-        rows[i].isa_name,
-        "along lines: one sum in ascending order; across: two vectors of lanes in blocks of 1024 rows",
-        usable,
-        usable ? NULL : "needs an instruction set that this machine or STRATA_ISA does not offer"};
-    return 1;
+    return list_row(
+        i, "along lines: one sum in ascending order; across: two vectors of lanes in blocks of 1024 rows",
+        info);
 }
 
 /* The matrix as lines; true when they are its rows: the lines are those of the transpose. */

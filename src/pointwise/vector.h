@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector.h - kernels on vectors: what BLAS level 1 is made of, for f32, f64, c64 and c128, on the CPU.
  *
- * Kernels see dense vectors (a complex one is pairs of parts); strided ones are gathered by blocks. Long vectors are cut in pieces that
- * depend on the length alone, pieces in chunks of ST_VEC_CHUNK elements; sums run in lanes inside a chunk, chunks and pieces are added
- * in f64 in ascending order. So a result does not depend on the number of threads, nor on strides. */
+ * Long vectors are cut in pieces that depend on the length alone; a kernel takes a piece. Sums run in lanes inside chunks of ST_VEC_CHUNK elements,
+ * strided ones gathered first; lanes of chunks, then pieces, are added in f64 in ascending order. So a result does not depend on the number of threads, nor on
+ * strides. */
 #ifndef ST_POINTWISE_VECTOR_H
 #define ST_POINTWISE_VECTOR_H
 #include "base/base.h"
 #include "runtime/handle.h"
+#include <math.h>
+#include <strata/blas.h>
 #include <strata/plan.h>
 
 enum { ST_VEC_CHUNK = 1024, ST_VEC_PIECE = 32768, ST_VEC_PIECES = 512 };
 
-/* a, b: {re, im} of a factor. n counts elements of the family's type; `parts` kernels count parts (2n for complex). */
+/* What callers see (blas.h), and what only the walk over pieces needs. */
 typedef struct st_vec_kernels {
-    /* real arithmetic on parts */
-    void (*axpby)(int64_t parts, double a, const void *x, double b,
-                  void *y); /* b = 0: y is not read; b = 1: no multiplication */
-    void (*scal)(int64_t parts, double a, void *x);
-    void (*swap)(int64_t parts, void *x, void *y);
-    void (*rot)(int64_t parts, double c, double s, void *x, void *y); /* x, y := c x + s y, c y - s x */
-    void (*rotm)(int64_t parts, const double h[4], void *x, void *y); /* h11 h21 h12 h22 */
-    double (*dot)(int64_t parts, const void *x, const void *y);
-    double (*sumsq)(int64_t parts, const void *x);
-    double (*asum)(int64_t parts, const void *x);
-    double (*amax)(int64_t parts, const void *x); /* largest absolute value; NaN when there is a NaN */
-    /* complex */
-    void (*caxpby)(int64_t n, const double a[2], const void *x, const double b[2], void *y);
-    void (*cscal)(int64_t n, const double a[2], void *x);
-    void (*cdot)(int64_t n, const void *x, const void *y,
-                 double out[4]);               /* sums of xr yr, xi yi, xr yi, xi yr */
-    double (*camax)(int64_t n, const void *x); /* of |re| + |im| */
+    strata_vectors shorts;
+    /* adds to the four sums of st_vec_norm */
+    void (*norm)(int64_t n, const void *x, int64_t incx, double out[4]);
+    /* iamax and iamin, with what stands there (its negative for iamin), NaN for a NaN */
+    int64_t (*most_at)(int64_t n, const void *x, int64_t incx, double *value);
+    int64_t (*least_at)(int64_t n, const void *x, int64_t incx, double *value);
 } st_vec_kernels;
-const st_vec_kernels *st_vec_kernels_of(int part, unsigned isa); /* part: STRATA_F32 or STRATA_F64 */
+const st_vec_kernels *st_vec_kernels_of(int type, unsigned isa);
+
+/* Squares go to one of three sums, as Anderson's "Algorithm 978: safe scaling in the level 1 BLAS" (TOMS 44, 2017) has it: out[0] as they are, out[1] of
+ * numbers so large that they are scaled down by 2^-538, out[2] of ones so small that they are scaled up by 2^537; out[3] keeps what is no number.
+ * The parts of f32 have squares well inside f64. */
+ST_INLINE double st_vec_norm(const double s[4])
+{
+    if (s[3] != 0) return s[3]; /* NaN, or Inf */
+    if (s[1] > 0) return sqrt(s[1] + (s[0] * 0x1p-538) * 0x1p-538) * 0x1p+538;
+    if (s[2] > 0 && s[0] < 1e-250) return sqrt(s[2] + (s[0] * 0x1p+537) * 0x1p+537) * 0x1p-537;
+    return sqrt(s[0]);
+}
 
 /* A vector: n elements of a type, `step` elements apart (negative allowed). */
 typedef struct st_vec {

@@ -13,6 +13,7 @@
  * the other definitions leave them out, which the System V ABI allows. Functions of complex type return as gfortran's do: like C's. */
 #ifndef ST_COMPAT_BLAS_BLAS_H
 #define ST_COMPAT_BLAS_BLAS_H
+#include <stdatomic.h>
 #include <strata/blas.h>
 #include <strata/runtime.h>
 
@@ -52,6 +53,8 @@ static inline strata_handle *st_blas_handle(void)
     strata_handle *h = st_blas_mine;
     return __builtin_expect(h != NULL, 1) ? h : st_blas_handle_make();
 }
+/* The kernels of short vectors by st_blas_index, the same for every thread; NULL before the first handle was made, and on a GPU. */
+extern _Atomic(const strata_vectors *) st_blas_vectors[4];
 
 /* What a BLAS has no way to report (no memory, a lost device): says why on stderr and aborts, since going on would mean wrong results. */
 void st_blas_failed(const char *routine) __attribute__((noreturn, cold));
@@ -74,6 +77,10 @@ void st_blas_bad(st_caller who, int info) __attribute__((cold));
 
 /* ---- views ------------------------------------------------------------------------------------------------------------------ */
 static inline size_t st_blas_size(int type) { return type == STRATA_F32 ? 4 : type == STRATA_C128 ? 16 : 8; }
+static inline int st_blas_index(int type)
+{
+    return type == STRATA_F32 ? 0 : type == STRATA_F64 ? 1 : type == STRATA_C64 ? 2 : 3;
+}
 static inline bool st_blas_complex(int type) { return type == STRATA_C64 || type == STRATA_C128; }
 /* the number at p */
 static inline strata_scalar st_blas_number(int type, const void *p)

@@ -134,22 +134,32 @@ void st_blas_dot(const char *name, int type, int64_t n, const void *x, int64_t i
                  (conjugate ? strata_dotc : strata_dot)(st_blas_handle(), vx, vy, st_blas_point(result, to)));
 }
 
+typedef union real_number {
+    float f;
+    double d;
+} real_number;
+static int part_of(int type) { return type == STRATA_F32 || type == STRATA_C64 ? STRATA_F32 : STRATA_F64; }
+static double value_of(int type, const real_number *r)
+{
+    return part_of(type) == STRATA_F32 ? (double)r->f : r->d;
+}
+
 /* In LAPACK 3.10 and later nrm2 takes increments below 1 as they are; in all versions asum answers 0 to them. */
 double st_blas_nrm2(const char *name, int type, int64_t n, const void *x, int64_t incx)
 {
-    double r = 0;
+    real_number r;
     if (n <= 0) return 0;
-    st_blas_done(
-        name, strata_nrm2(st_blas_handle(), st_blas_vector(x, type, n, incx), st_blas_point(&r, STRATA_F64)));
-    return r;
+    st_blas_done(name, strata_nrm2(st_blas_handle(), st_blas_vector(x, type, n, incx),
+                                   st_blas_point(&r, part_of(type))));
+    return value_of(type, &r);
 }
 double st_blas_asum(const char *name, int type, int64_t n, const void *x, int64_t incx)
 {
-    double r = 0;
+    real_number r;
     if (n <= 0 || incx <= 0) return 0;
-    st_blas_done(
-        name, strata_asum(st_blas_handle(), st_blas_vector(x, type, n, incx), st_blas_point(&r, STRATA_F64)));
-    return r;
+    st_blas_done(name, strata_asum(st_blas_handle(), st_blas_vector(x, type, n, incx),
+                                   st_blas_point(&r, part_of(type))));
+    return value_of(type, &r);
 }
 
 /* Counted from 1; 0 for no elements. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 _Thread_local strata_handle *st_blas_mine;
+_Atomic(const strata_vectors *) st_blas_vectors[4];
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -35,6 +36,8 @@ strata_handle *st_blas_handle_make(void)
     pthread_once(&once, make_key);
     if (strata_create(&h, device && *device ? device : "cpu")) st_blas_failed("the first call of a thread");
     st_blas_mine = h;
+    static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
+    for (int i = 0; i < 4; i++) atomic_store(&st_blas_vectors[i], strata_vectors_of(h, types[i]));
     pthread_setspecific(key, h); /* when that fails the handle is lost with its thread, nothing else */
     return h;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matvec_types.h - matvec_body.h for the four types. Including file: vec.h's vectors, ARCH (avx2), GROUP (lines at once), vf_fold and vd_fold (a vector's even and odd
- * lanes summed apart), SWAP_F and SWAP_D (neighbours exchanged). */
+/* matvec_types.h - matvec_body.h for the four types; the including file defines ARCH (avx2) and GROUP (lines at once). */
+#include "pointwise/cpu/vec_pairs.h"
+#include "pointwise/matvec.h"
+
 #if defined(__clang__)
 #    pragma clang diagnostic ignored "-Wpass-failed" /* what it does not unroll is right too */
 #    define UNROLL _Pragma("clang loop unroll(full)")
