@@ -256,7 +256,9 @@ static ST_NOINLINE strata_status plain_whole(strata_handle *h, const strata_gemm
         if (p->conj & 1) A = strata_conj(A);
         if (p->conj & 2) B = strata_conj(B);
     }
-    return full(h, WHO, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
+    s = full(h, WHO, &alpha, &A, &B, &beta, &C, NULL, NULL, NULL);
+    if (!s && h->gpu) st_gemm_remember(h, p, &A, &B, &C);
+    return s;
 }
 
 static ST_NOINLINE strata_status no_product(strata_handle *h)
@@ -268,9 +270,12 @@ static ST_NOINLINE strata_status no_product(strata_handle *h)
 strata_status strata_gemm_run_plain(strata_handle *h, const strata_gemm_plain *p)
 {
     if (ST_UNLIKELY(!p)) return no_product(h);
-    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC && !h->gpu &&
-                  !atomic_load_explicit(&st_trace_on, memory_order_relaxed)))
-        return st_tile_gemm_small(h, p, plain_whole);
+    if (ST_LIKELY(h && h->magic == ST_HANDLE_MAGIC &&
+                  !atomic_load_explicit(&st_trace_on, memory_order_relaxed))) {
+        strata_status s;
+        if (!h->gpu) return st_tile_gemm_small(h, p, plain_whole);
+        if (st_gemm_recall(h, p, &s)) return s;
+    }
     return plain_whole(h, p);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 512, PER_BUCKET = 8 };
+enum { BUCKETS = 512, PER_BUCKET = 8, MEMOS = 128 };
 
 typedef struct st_entry {
     uint64_t hash;
@@ -20,9 +20,17 @@ typedef struct st_entry {
     uint64_t used;
 } st_entry;
 
+typedef struct st_memo {
+    int64_t key[ST_MEMO_WORDS];
+    st_entry *entry;
+    uint64_t drops; /* the cache's when this was written: since then no entry has changed its plan */
+} st_memo;
+
 typedef struct st_cache {
     st_entry entry[BUCKETS][PER_BUCKET];
-    uint64_t clock;
+    st_memo memo[MEMOS];
+    st_entry *last; /* what st_plan_get found or made last */
+    uint64_t clock, drops;
     strata_plan_cache_stats stats;
 } st_cache;
 
@@ -50,6 +58,11 @@ static bool same(const st_entry *e, const st_entry *key, const st_problem *p)
            (!key->text_bytes || !memcmp((char *)e->key + p->bytes, p->text, key->text_bytes));
 }
 
+static int threads_of(const strata_handle *h)
+{
+    return h->parallel_for ? -h->parallel_threads : st_threads(h);
+}
+
 static unsigned modes(const strata_handle *h)
 {
     return st_tuning_generation() << 2 | (unsigned)h->batch_invariant << 1 | (unsigned)h->find_reorders;
@@ -75,11 +88,13 @@ static ST_NOINLINE strata_status miss(strata_handle *h, st_cache *c, st_entry ke
         if (victim->plan && (!set[i].plan || set[i].used < victim->used)) victim = &set[i];
     if (victim->plan) {
         drop(victim);
+        c->drops++;
         c->stats.evictions++;
         c->stats.entries--;
     }
     key.used = ++c->clock;
     *victim = key;
+    c->last = victim;
     c->stats.entries++;
     *plan = key.plan;
     return STRATA_OK;
@@ -98,7 +113,7 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
                     .bytes = p->bytes,
                     .text_bytes = p->text ? strlen(p->text) + 1 : 0,
                     .limit = h->workspace_limit,
-                    .threads = h->parallel_for ? -h->parallel_threads : st_threads(h),
+                    .threads = threads_of(h),
                     .modes = modes(h)};
     key.hash = st_hash(p->data, p->bytes, (uint64_t)p->op ^ key.limit);
     if (key.text_bytes) key.hash = st_hash(p->text, key.text_bytes, key.hash);
@@ -108,6 +123,7 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
             if (ST_UNLIKELY(!st_handle_open(h))) return st_handle_in_use(p->who);
             set[i].used = ++c->clock;
             c->stats.hits++;
+            c->last = &set[i];
             *plan = set[i].plan;
             return STRATA_OK;
         }
@@ -117,6 +133,38 @@ strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_pl
     const strata_status s = miss(h, c, key, p, plan);
     st_handle_leave(h, e);
     return s;
+}
+
+static st_memo *memo_of(st_cache *c, const int64_t *key)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < ST_MEMO_WORDS; i++) x = (x ^ (uint64_t)key[i]) * 0x9e3779b97f4a7c15u;
+    return &c->memo[x >> 57];
+}
+_Static_assert(MEMOS == 1 << 7, "seven bits of the product choose");
+
+const strata_plan *st_plan_recall(strata_handle *h, const int64_t key[ST_MEMO_WORDS])
+{
+    st_cache *c = h->plan_slot;
+    if (!c || !st_handle_open(h)) return NULL;
+    const st_memo *m = memo_of(c, key);
+    st_entry *e = m->entry;
+    if (!e || m->drops != c->drops || memcmp(m->key, key, sizeof m->key) || e->limit != h->workspace_limit ||
+        e->modes != modes(h) || e->threads != threads_of(h))
+        return NULL;
+    e->used = ++c->clock;
+    c->stats.hits++;
+    return e->plan;
+}
+
+void st_plan_keep(strata_handle *h, const int64_t key[ST_MEMO_WORDS], const strata_plan *plan)
+{
+    st_cache *c = h->plan_slot;
+    if (!c || !c->last || c->last->plan != plan) return;
+    st_memo *m = memo_of(c, key);
+    memcpy(m->key, key, sizeof m->key);
+    m->entry = c->last;
+    m->drops = c->drops;
 }
 
 strata_status strata_get_plan_cache_stats(strata_handle *h, strata_plan_cache_stats *s)

@@ -201,6 +201,11 @@ void *st_plan_new(size_t bytes); /* zeroed, refs = 1 */
 
 /* Cached plan for the problem, borrowed: valid until the handle is destroyed or the plan is evicted (never during a call). */
 strata_status st_plan_get(strata_handle *h, const st_problem *p, const strata_plan **plan);
+/* The same under a short key of the caller's, which determines the problem: a cached plan that was kept there, or NULL when there is none, or when a plan has left the
+ * cache or the handle's settings have changed since. st_plan_keep: of the plan that st_plan_get gave last. */
+enum { ST_MEMO_WORDS = 10 };
+const strata_plan *st_plan_recall(strata_handle *h, const int64_t key[ST_MEMO_WORDS]);
+void st_plan_keep(strata_handle *h, const int64_t key[ST_MEMO_WORDS], const strata_plan *plan);
 strata_status st_plan_execute_gpu(strata_handle *h, const strata_plan *p, void *const data[],
                                   const strata_run *r);
 /* STRATA_ERROR_ALIAS when a caller's workspace (r's or the handle's) shares memory with an operand. */
