@@ -56,11 +56,12 @@ static inline strata_handle *st_blas_handle(void)
 /* The kernels of short vectors by st_blas_index, the same for every thread; NULL before the first handle was made, and on a GPU. */
 extern _Atomic(const strata_vectors *) st_blas_vectors[4];
 
-/* What a BLAS has no way to report (no memory, a lost device): says why on stderr and aborts, since going on would mean wrong results. */
-void st_blas_failed(const char *routine) __attribute__((noreturn, cold));
+/* What a BLAS has no way to report (no memory, a lost device): says why on stderr and aborts, since going on would mean wrong results. `turned`: the words
+ * are about the transposed problem that a row-major call became. */
+void st_blas_failed(const char *routine, bool turned) __attribute__((noreturn, cold));
 static inline void st_blas_done(const char *routine, strata_status s)
 {
-    if (__builtin_expect(s != STRATA_OK, 0)) st_blas_failed(routine);
+    if (__builtin_expect(s != STRATA_OK, 0)) st_blas_failed(routine, false);
 }
 
 /* Who is called: "cblas_dgemm" (Fortran's DGEMM too, then c is false), and whether its matrices are row-major. */
@@ -72,6 +73,10 @@ typedef struct st_caller {
 #define ST_STRING(x) ST_STRING_(x)
 #define FROM_FORTRAN(name) ((st_caller){"cblas_" ST_STRING(name), false, false})
 #define FROM_C(name, order) ((st_caller){"cblas_" ST_STRING(name), true, (order) == ROW_MAJOR})
+static inline void st_blas_done_by(st_caller who, strata_status s)
+{
+    if (__builtin_expect(s != STRATA_OK, 0)) st_blas_failed(who.name, who.row);
+}
 /* Reports that argument `info` of the Fortran routine is wrong, counted from 1, through what the program has for xerbla_ or cblas_xerbla. */
 void st_blas_bad(st_caller who, int info) __attribute__((cold));
 
@@ -179,6 +184,6 @@ void st_blas_copies_free(st_copies *c);
             run_status = (call);                                     \
             st_blas_copies_free(&run_copies);                        \
         }                                                            \
-        st_blas_done((who).name, run_status);                        \
+        st_blas_done_by(who, run_status);                            \
     } while (0)
 #endif

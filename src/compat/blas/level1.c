@@ -5,6 +5,7 @@
  * use them and the reference loops define what happens: `pair_loop` is that loop, element after element. */
 #include "compat/blas/level1.h"
 #include <math.h>
+#include <string.h>
 
 static void load(int type, const char *p, double v[2])
 {
@@ -52,11 +53,11 @@ static void pair_loop(const pair_map *f, int type, int64_t n, void *x, int64_t i
 static const double one[2] = {1, 0};
 
 /* Runs the native call unless an increment is 0; true when it did all. */
-#define NATIVE(name, usual, call)                                             \
-    ({                                                                        \
-        strata_status native_s = (usual) ? (call) : STRATA_ERROR_ALIAS;       \
-        if (native_s && native_s != STRATA_ERROR_ALIAS) st_blas_failed(name); \
-        native_s == STRATA_OK;                                                \
+#define NATIVE(name, usual, call)                                                    \
+    ({                                                                               \
+        strata_status native_s = (usual) ? (call) : STRATA_ERROR_ALIAS;              \
+        if (native_s && native_s != STRATA_ERROR_ALIAS) st_blas_failed(name, false); \
+        native_s == STRATA_OK;                                                       \
     })
 
 void st_blas_axpy(const char *name, int type, int64_t n, const void *alpha, const void *x, int64_t incx,
@@ -78,6 +79,7 @@ void st_blas_axpby(const char *name, int type, int64_t n, const void *alpha, con
 {
     const strata_scalar a = st_blas_number(type, alpha), b = st_blas_number(type, beta);
     if (n <= 0) return;
+    if (st_blas_is(a, 0)) x = y, incx = incy; /* it is not read, and need not be there */
     if (NATIVE(name, incx && incy,
                strata_axpby(st_blas_handle(), a, st_blas_vector(x, type, n, incx), b,
                             st_blas_vector(y, type, n, incy))))
@@ -130,8 +132,10 @@ void st_blas_dot(const char *name, int type, int64_t n, const void *x, int64_t i
         store(to, result, (double[2]){0, 0});
         return;
     }
+    _Alignas(16) char r[16]; /* the result may lie inside a vector */
     st_blas_done(name,
-                 (conjugate ? strata_dotc : strata_dot)(st_blas_handle(), vx, vy, st_blas_point(result, to)));
+                 (conjugate ? strata_dotc : strata_dot)(st_blas_handle(), vx, vy, st_blas_point(r, to)));
+    memcpy(result, r, st_blas_size(to));
 }
 
 typedef union real_number {
@@ -185,12 +189,18 @@ void st_blas_rot(const char *name, int type, int64_t n, void *x, int64_t incx, v
     pair_loop(&(pair_map){.xx = &c, .xy = &s, .yx = &minus, .yy = &c}, type, n, x, incx, y, incy);
 }
 
-void st_blas_rotg(const char *name, int type, void *a, const void *b, void *c, void *s)
+void st_blas_rotg(const char *name, int type, void *a, void *b, void *c, void *s)
 {
     const int part = type == STRATA_C64 ? STRATA_F32 : type == STRATA_C128 ? STRATA_F64 : type;
-    st_blas_done(name, strata_rotg(st_blas_handle(), st_blas_point(a, type),
-                                   st_blas_point((void *)(uintptr_t)b, type), st_blas_point(c, part),
-                                   st_blas_point(s, type)));
+    const size_t size = st_blas_size(type);
+    _Alignas(16) char room[4][16]; /* numbers of the caller's may share a place */
+    memcpy(room[0], a, size), memcpy(room[1], b, size);
+    st_blas_done(name,
+                 strata_rotg(st_blas_handle(), st_blas_point(room[0], type), st_blas_point(room[1], type),
+                             st_blas_point(room[2], part), st_blas_point(room[3], type)));
+    memcpy(a, room[0], size);
+    if (!st_blas_complex(type)) memcpy(b, room[1], size);
+    memcpy(c, room[2], st_blas_size(part)), memcpy(s, room[3], size);
 }
 
 void st_blas_rotm(const char *name, int type, int64_t n, void *x, int64_t incx, void *y, int64_t incy,
@@ -216,7 +226,14 @@ void st_blas_rotm(const char *name, int type, int64_t n, void *x, int64_t incx, 
 
 void st_blas_rotmg(const char *name, int type, void *d1, void *d2, void *x1, const void *y1, void *param)
 {
-    st_blas_done(name, strata_rotmg(st_blas_handle(), st_blas_point(d1, type), st_blas_point(d2, type),
-                                    st_blas_point(x1, type), st_blas_point((void *)(uintptr_t)y1, type),
-                                    st_blas_vector(param, type, 5, 1)));
+    const size_t size = st_blas_size(type);
+    void *const number[] = {d1, d2, x1, (void *)(uintptr_t)y1};
+    _Alignas(8) char room[4][8], h[5 * 8];
+    for (int i = 0; i < 4; i++) memcpy(room[i], number[i], size);
+    memcpy(h, param, 5 * size);
+    st_blas_done(name, strata_rotmg(st_blas_handle(), st_blas_point(room[0], type),
+                                    st_blas_point(room[1], type), st_blas_point(room[2], type),
+                                    st_blas_point(room[3], type), st_blas_vector(h, type, 5, 1)));
+    for (int i = 0; i < 3; i++) memcpy(number[i], room[i], size);
+    memcpy(param, h, 5 * size);
 }

@@ -17,7 +17,8 @@ double st_blas_asum(const char *name, int type, int64_t n, const void *x, int64_
 int64_t st_blas_iamax(const char *name, int type, int64_t n, const void *x, int64_t incx, bool least);
 void st_blas_rot(const char *name, int type, int64_t n, void *x, int64_t incx, void *y, int64_t incy,
                  double c, double s);
-void st_blas_rotg(const char *name, int type, void *a, const void *b, void *c, void *s);
+void st_blas_rotg(const char *name, int type, void *a, void *b, void *c,
+                  void *s); /* complex: b is left as it is */
 void st_blas_rotm(const char *name, int type, int64_t n, void *x, int64_t incx, void *y, int64_t incy,
                   const void *param);
 void st_blas_rotmg(const char *name, int type, void *d1, void *d2, void *x1, const void *y1, void *param);

@@ -2,9 +2,16 @@
 /* level2.c - level 2: the reference's checks in the reference's order, what it returns from at once, and views for the native operators. */
 #include "compat/blas/level2.h"
 
+/* Diagonals beyond the matrix are storage that is skipped. */
 static strata_tensor band(const void *a, int type, int op, int64_t m, int64_t n, int64_t kl, int64_t ku,
                           int64_t lda)
 {
+    const int64_t last_l = m > 1 ? m - 1 : 0, last_u = n > 1 ? n - 1 : 0;
+    if (kl > last_l) kl = last_l;
+    if (ku > last_u) {
+        a = (const char *)a + (ku - last_u) * (int64_t)st_blas_size(type);
+        ku = last_u;
+    }
     strata_tensor t = strata_band(a, (strata_type)type, m, n, kl, ku, STRATA_COL_MAJOR, lda);
     if (op & OP_TRANS) t = strata_transpose(t);
     if (op & OP_CONJ) t = strata_conj(t);
@@ -40,6 +47,14 @@ static strata_tensor vector(const void *x, int type, bool conj, int64_t n, int64
     return t;
 }
 
+/* y := beta y: with alpha = 0 the matrix and x are not read, and need not be there */
+static void scaled(st_caller who, int type, int64_t n, strata_scalar beta, void *y, int64_t incy)
+{
+    st_blas_done_by(who,
+                    strata_gemv(st_blas_handle(), strata_real(0), st_blas_matrix(NULL, type, 0, n, 0, n),
+                                st_blas_vector(NULL, type, 0, 1), beta, st_blas_vector(y, type, n, incy)));
+}
+
 void st_blas_gemv(st_caller who, int type, int op, int64_t m, int64_t n, const void *alpha, const void *a,
                   int64_t lda, const void *x, int64_t incx, const void *beta, void *y, int64_t incy)
 {
@@ -57,6 +72,10 @@ void st_blas_gemv(st_caller who, int type, int op, int64_t m, int64_t n, const v
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (m == 0 || n == 0 || (st_blas_is(va, 0) && st_blas_is(vb, 1))) return;
     const int64_t rows = op & OP_TRANS ? n : m, cols = op & OP_TRANS ? m : n;
+    if (st_blas_is(va, 0)) {
+        scaled(who, type, rows, vb, y, incy);
+        return;
+    }
     strata_tensor A = st_blas_matrix(a, type, op, rows, cols, lda), vx = st_blas_vector(x, type, cols, incx);
     const strata_tensor vy = st_blas_vector(y, type, rows, incy);
     ST_RUN(who, strata_gemv(st_blas_handle(), va, A, vx, vb, vy), &A, &vx);
@@ -82,6 +101,10 @@ void st_blas_gbmv(st_caller who, int type, int op, int64_t m, int64_t n, int64_t
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (m == 0 || n == 0 || (st_blas_is(va, 0) && st_blas_is(vb, 1))) return;
     const int64_t rows = op & OP_TRANS ? n : m, cols = op & OP_TRANS ? m : n;
+    if (st_blas_is(va, 0)) {
+        scaled(who, type, rows, vb, y, incy);
+        return;
+    }
     strata_tensor A = band(a, type, op, m, n, kl, ku, lda), vx = st_blas_vector(x, type, cols, incx);
     const strata_tensor vy = st_blas_vector(y, type, rows, incy);
     ST_RUN(who, strata_gemv(st_blas_handle(), va, A, vx, vb, vy), &A, &vx);
@@ -110,6 +133,10 @@ void st_blas_symv(st_caller who, int type, st_form form, int uplo, bool conj, in
     }
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (n == 0 || (st_blas_is(va, 0) && st_blas_is(vb, 1))) return;
+    if (st_blas_is(va, 0)) {
+        scaled(who, type, n, vb, y, incy);
+        return;
+    }
     strata_tensor A = triangle(a, type, form, uplo, conj ? OP_CONJ : 0, n, k, lda, mirrored(type)),
                   vx = st_blas_vector(x, type, n, incx);
     const strata_tensor vy = st_blas_vector(y, type, n, incy);

@@ -38,6 +38,7 @@ void st_blas_gemm(st_caller who, int type, int op_a, int op_b, int64_t m, int64_
     }
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (m == 0 || n == 0 || ((k == 0 || st_blas_is(va, 0)) && st_blas_is(vb, 1))) return;
+    if (st_blas_is(va, 0)) k = 0; /* A and B are not read, and need not be there */
     if (math == STRATA_MATH_EXACT) {
         const bool ta = op_a & OP_TRANS, tb = op_b & OP_TRANS;
         const int conj = st_blas_complex(type) ? (op_a & OP_CONJ ? 1 : 0) | (op_b & OP_CONJ ? 2 : 0) : 0;
@@ -69,6 +70,7 @@ void st_blas_gemmt(st_caller who, int type, int uplo, int op_a, int op_b, int64_
     }
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (n == 0 || ((k == 0 || st_blas_is(va, 0)) && st_blas_is(vb, 1))) return;
+    if (st_blas_is(va, 0)) k = 0;
     product(who, va, st_blas_matrix(a, type, op_a, n, k, lda), st_blas_matrix(b, type, op_b, k, n, ldb), vb,
             st_blas_triangle(c, type, 0, uplo, n, ldc, 0), STRATA_MATH_EXACT);
 }
@@ -92,6 +94,11 @@ void st_blas_symm(st_caller who, int type, bool hermitian, int side, int uplo, i
     }
     const strata_scalar va = st_blas_number(type, alpha), vb = st_blas_number(type, beta);
     if (m == 0 || n == 0 || (st_blas_is(va, 0) && st_blas_is(vb, 1))) return;
+    if (st_blas_is(va, 0)) {
+        product(who, va, st_blas_matrix(NULL, type, 0, m, 0, m), st_blas_matrix(NULL, type, 0, 0, n, 1), vb,
+                st_blas_matrix(c, type, 0, m, n, ldc), STRATA_MATH_EXACT);
+        return;
+    }
     const strata_tensor A = st_blas_triangle(a, type, 0, uplo, order, lda,
                                              hermitian ? STRATA_TENSOR_HERMITIAN : STRATA_TENSOR_SYMMETRIC),
                         B = st_blas_matrix(b, type, 0, m, n, ldb), C = st_blas_matrix(c, type, 0, m, n, ldc);
@@ -127,6 +134,7 @@ void st_blas_syrk(st_caller who, int type, bool hermitian, int uplo, int op, int
         return;
     }
     if (n == 0 || ((k == 0 || st_blas_is(alpha, 0)) && st_blas_is(beta, 1))) return;
+    if (st_blas_is(alpha, 0)) k = 0;
     strata_tensor A = st_blas_matrix(a, type, op, n, k, lda);
     const strata_tensor C =
         st_blas_triangle(c, type, 0, uplo, n, ldc, hermitian ? STRATA_TENSOR_HERMITIAN : 0);
@@ -143,6 +151,7 @@ void st_blas_syr2k(st_caller who, int type, bool hermitian, int uplo, int op, in
         return;
     }
     if (n == 0 || ((k == 0 || st_blas_is(alpha, 0)) && st_blas_is(beta, 1))) return;
+    if (st_blas_is(alpha, 0)) k = 0;
     strata_tensor A = st_blas_matrix(a, type, op, n, k, lda), B = st_blas_matrix(b, type, op, n, k, ldb);
     const strata_tensor C =
         st_blas_triangle(c, type, 0, uplo, n, ldc, hermitian ? STRATA_TENSOR_HERMITIAN : 0);
@@ -173,5 +182,9 @@ void st_blas_trmm(st_caller who, int type, bool solve, int side, int uplo, int o
                                        unit ? STRATA_TENSOR_UNIT : 0);
     const strata_tensor B =
         right ? st_blas_matrix(b, type, OP_TRANS, n, m, ldb) : st_blas_matrix(b, type, 0, m, n, ldb);
+    if (st_blas_is(va, 0)) {
+        st_blas_done_by(who, strata_fill(st_blas_handle(), B, strata_real(0)));
+        return;
+    }
     ST_RUN(who, (solve ? strata_trsm : strata_trmm)(st_blas_handle(), va, A, B), &A, NULL);
 }

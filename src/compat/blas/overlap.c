@@ -21,9 +21,33 @@ static void *memory(st_copies *c, size_t bytes)
     return p ? c->memory[c->n++] = p : NULL;
 }
 
+/* A batch of plain matrices: whole ones behind each other; with a distance of 0 one. */
+static void copy_batch(st_copies *c, strata_tensor *t)
+{
+    const int64_t size = (int64_t)st_blas_size(t->type), items = t->stride[0] ? t->dim[0] : 1,
+                  rows = t->dim[1], cols = t->dim[2];
+    char *to = memory(c, (size_t)(items * rows * cols * size)), *at = to;
+    if (!to) return;
+    for (int64_t g = 0; g < items; g++)
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < rows; i++, at += size)
+                memcpy(at,
+                       (const char *)t->data +
+                           (g * t->stride[0] + i * t->stride[1] + j * t->stride[2]) * size,
+                       (size_t)size);
+    t->data = to;
+    t->stride[0] = items > 1 ? rows * cols : 0;
+    t->stride[1] = 1;
+    t->stride[2] = rows;
+}
+
 void st_blas_copy_input(st_copies *c, strata_tensor *t)
 {
     if (!t) return;
+    if (t->rank == 3) {
+        copy_batch(c, t);
+        return;
+    }
     const int64_t size = (int64_t)st_blas_size(t->type), rows = t->dim[0],
                   cols = t->rank == 2 ? t->dim[1] : 1;
     const char *from = t->data;

@@ -34,7 +34,8 @@ strata_handle *st_blas_handle_make(void)
     const char *device = secure_getenv("STRATA_BLAS_DEVICE");
     strata_handle *h;
     pthread_once(&once, make_key);
-    if (strata_create(&h, device && *device ? device : "cpu")) st_blas_failed("the first call of a thread");
+    if (strata_create(&h, device && *device ? device : "cpu"))
+        st_blas_failed("the first call of a thread", false);
     st_blas_mine = h;
     static const strata_type types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
     for (int i = 0; i < 4; i++) atomic_store(&st_blas_vectors[i], strata_vectors_of(h, types[i]));
@@ -42,9 +43,12 @@ strata_handle *st_blas_handle_make(void)
     return h;
 }
 
-void st_blas_failed(const char *routine)
+void st_blas_failed(const char *routine, bool turned)
 {
-    fprintf(stderr, "strata: libblas: %s cannot be done: %s\n", routine, strata_error(st_blas_mine));
+    fprintf(stderr, "strata: libblas: %s cannot be done: %s%s\n", routine, strata_error(st_blas_mine),
+            turned ? " (said of the column-major call that this row-major one is: A and B, m and n trade "
+                     "places, and so do the triangles)"
+                   : "");
     abort();
 }
 
