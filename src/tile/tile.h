@@ -93,6 +93,14 @@ strata_status st_tile_contract_complex(strata_handle *h, const char *who, const 
 strata_status st_tile_plan_complex(strata_handle *h, const char *who, const st_contract *c,
                                    const char *epilogue, const double alpha[2], const double beta[2],
                                    const strata_choice *choice, strata_plan **plan);
+/* Scales (f32) of a factor's blocks of `rows` rows (of B: columns) by 128 of k; strides in elements from block to block. rows 0: it has none. */
+typedef struct st_block_scale {
+    int64_t rows, row, k;
+} st_block_scale;
+/* A plan that multiplies the sums of every 128 of k by the scales of A and of B. data[] of its runs: A, B, C, the epilogue's, A's scales, B's (NULL where
+ * there are none). STRATA_ERROR_UNSUPPORTED where the device has no kernel that does so: then the factors are to be multiplied out before. */
+strata_status st_tile_scaled_plan(strata_handle *h, const char *who, const st_contract *c,
+                                  const char *epilogue, const st_block_scale scale[2], strata_plan **plan);
 /* How an epilogue's text uses a name, by its letters alone: it is parsed when a plan is made, not on every call. */
 typedef struct st_epi_use {
     bool used, written, called; /* called: followed by a parenthesis, as functions are */

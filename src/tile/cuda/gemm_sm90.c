@@ -15,7 +15,8 @@ typedef struct st_sm90_plan {
     st_sm90 q;
     uint64_t serial; /* of all plans of the process: names the plan in the threads' memory of maps */
     const st_gpu_kernel *kernel, *pack[2], *sum, *exact;
-    int slots; /* clusters that run at a time */
+    int slots;         /* clusters that run at a time */
+    strata_plan *twin; /* with scales: the plan for any address */
     char *text;
     st_gparams sum_params;
 } st_sm90_plan;
@@ -254,7 +255,7 @@ static strata_status launch_exact(strata_handle *h, const st_sm90_plan *p, const
 /* One item of the outer batch axes: offsets in elements. */
 static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char *a, const char *b, char *c,
                             double alpha, double beta, int64_t item, const void *found, const st_panel *at,
-                            st_epi_params *epi)
+                            st_epi_params *epi, st_sm90_scales *scale)
 {
     const st_sm90 *q = &p->q;
     const st_sm90_row *row = q->row;
@@ -285,8 +286,12 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
     const int64_t tiles = st_ceil_div(at->rows, row->bm * row->cm) *
                           st_ceil_div(at->cols, row->bn * row->cn) * q->G * q->splits;
     const unsigned cl = (unsigned)(row->cm * row->cn);
-    void *list[] = {(void *)(uintptr_t)&m->ma, (void *)(uintptr_t)&m->mb,
-                    (void *)(uintptr_t)(row->tma_store ? &m->mc : &m->ma), &args, epi};
+    void *list[] = {(void *)(uintptr_t)&m->ma,
+                    (void *)(uintptr_t)&m->mb,
+                    (void *)(uintptr_t)(row->tma_store ? &m->mc : &m->ma),
+                    &args,
+                    p->head.expr ? (void *)epi : (void *)scale,
+                    scale};
     const st_gpu_launch l = {.kernel = p->kernel,
                              .grid = {(unsigned)st_min64(tiles, p->slots) * cl, 1, 1},
                              .block = {(unsigned)row->consumers * 128 + 128, 1, 1},
@@ -353,7 +358,7 @@ static strata_status run_parts(strata_handle *h, const st_sm90_plan *p, const ch
             const char *const cols = b + at.n * q->b.rs * 4;
             at.cols = st_min64(q->b.panel, q->N - at.n);
             s = split_side(h, p, 1, cols, ws + q->b.at, ws, at.cols);
-            if (!s) s = launch(h, p, ws + q->a.at, ws + q->b.at, c, alpha, beta, 0, ws, &at, epi);
+            if (!s) s = launch(h, p, ws + q->a.at, ws + q->b.at, c, alpha, beta, 0, ws, &at, epi, NULL);
             if (!s)
                 s = launch_exact(h, p, rows, cols, c + (at.m * q->ldc + at.n) * 4, ws, alpha, beta, &at, epi);
         }
@@ -376,6 +381,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     const bool ready[2] = {r && (r->prepared >> exchanged & 1), r && (r->prepared >> !exchanged & 1)};
     if ((!q->a.pack && (uintptr_t)a % 16) || (!q->b.pack && (uintptr_t)b % 16) ||
         (q->row->tma_store && (uintptr_t)data[2] % 16) || !pairs_fit(&p->head.problem, data)) {
+        if (p->twin) return p->twin->run(h, p->twin, data, r);
         if (!ready[0] && !ready[1]) return run_twin(h, p, data, r, alpha, beta);
         return st_fail(
             &h->err, STRATA_ERROR_LAYOUT,
@@ -388,6 +394,12 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     if (p->head.expr) st_cuda_epilogue_params(&q->g.own, q->g.swapped, data, &epi);
     const bool split = q->row->kind == ST_SM90_SPLIT, parts = q->row->kind == ST_SM90_X6;
     const st_panel all = {0, q->M, 0, q->N};
+    st_sm90_scales scale = q->scale;
+    if (q->scales) {
+        void *const *const at = &data[3 + p->head.problem.epi_operands];
+        scale.a = at[exchanged];
+        scale.b = at[!exchanged];
+    }
     if (parts)
         s = run_parts(h, p, a, b, data[2], alpha, beta, ws, &epi);
     else {
@@ -402,7 +414,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
         s = launch(h, p, a + outer_offset(c, q->turned ? 'b' : 'a', i) * q->es,
                    b + outer_offset(c, q->turned ? 'a' : 'b', i) * q->es,
                    split ? ws + q->partial_at : (char *)data[2] + outer_offset(c, 'c', i) * q->cs, alpha,
-                   beta, i, NULL, &all, &epi);
+                   beta, i, NULL, &all, &epi, &scale);
     if (!s && split) s = launch_sum(h, p, data, alpha, beta, ws + q->partial_at, q->splits);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld%s%s%s parts %d",
@@ -416,7 +428,9 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
 
 static void destroy(strata_plan *plan)
 {
-    free(((st_sm90_plan *)plan)->text);
+    st_sm90_plan *p = (st_sm90_plan *)plan;
+    free(p->text);
+    if (p->twin) strata_plan_destroy(p->twin);
     st_contract_plan_destroy(plan);
 }
 
@@ -431,6 +445,7 @@ static strata_status get_kernels(strata_handle *h, st_sm90_plan *p)
     if (!s) {
         st_sm90_spec(q->row, (int)c->ta, (int)c->tb, (int)c->tc, q->tf32, q->a.mn && !q->turned,
                      q->b.mn || q->turned, q->batch, text, &spec);
+        if (q->scales) st_generic_option(&spec, "-DSCALES=%d", q->scales);
         s = st_gpu_kernel_get(h, &spec.spec, &p->kernel);
     }
     if (!s && q->turned) { /* the kernel for alpha = 0 computes C as it is */
@@ -482,8 +497,8 @@ static strata_status prepare(strata_handle *h, const strata_plan *plan, int oper
     return copy_sides(h, (const st_sm90_plan *)plan, from, to);
 }
 
-static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
-                           strata_plan **plan)
+strata_status st_sm90_build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                            const st_block_scale *scale, strata_plan **plan)
 {
     static atomic_uint_fast64_t serials;
     st_contract_plan *head;
@@ -494,7 +509,8 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     st_sm90_plan *p = (st_sm90_plan *)head;
     head->base.destroy = destroy;
     p->serial = atomic_fetch_add(&serials, 1) + 1;
-    if (!st_sm90_configure(c->row, &head->problem, problem->text, h->gpu, &p->q, why, sizeof why))
+    if (!st_sm90_configure(c->row, &head->problem, problem->text, h->gpu, &p->q, why, sizeof why) ||
+        (scale && !st_sm90_scale(&p->q, scale, why, sizeof why)))
         s = st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s: %s", problem->who, c->kernel, why);
     if (!s && problem->text && !(p->text = strdup(problem->text)))
         s = st_fail(&h->err, STRATA_ERROR_MEMORY, "%s: no memory for a plan", problem->who);
@@ -530,6 +546,14 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     strata_plan_destroy(&head->base);
     return s;
 }
+
+static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                           strata_plan **plan)
+{
+    return st_sm90_build(h, problem, c, NULL, plan);
+}
+
+void st_sm90_set_twin(strata_plan *plan, strata_plan *twin) { ((st_sm90_plan *)plan)->twin = twin; }
 
 const st_provider st_sm90_provider = {"gemm_sm90", ST_OP_CONTRACT, enumerate, build, ST_ON_CUDA};
 

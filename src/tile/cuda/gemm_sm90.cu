@@ -24,6 +24,7 @@
  *                        2: all three of both, which halves what is loaded
  *   RA [0]               f32 with contiguous rows of A (AMN=1): fragments of A go through registers, since the instruction wants k contiguous in shared memory
  *   CT [0]               with RA: C is stored transposed, element (row, column) at row + column * ldc
+ *   SCALES [0]           with PROM=1: every 128 of k are multiplied by a scale of A's row (1), of B's columns, one for a tile's (2), or both (3) before they are added
  *   GROUP [0]            members of a launch, each a product of its own: m, n, k, addresses (cooperative kernels without clusters); a block's tiles go on from one member to the next
  *   EPI [0]              1: the epilogue of generated.cuh, by its parts: each thread fetches its share of what belongs to the tile's rows and columns before the
  *                        main loop; the expression then runs on the sums in their registers, and C leaves as it does without */
@@ -82,6 +83,9 @@
 #ifndef GROUP
 #    define GROUP 0
 #endif
+#ifndef SCALES
+#    define SCALES 0
+#endif
 #ifdef INTEGER
 #    define ST_ACC double
 #else
@@ -132,6 +136,9 @@
 #if RA && (ABYTES != 4 || !AMN || BMN || CN > 1 || PP || WAIT || PROM || !EST || SPLIT)
 #    error RA is for f32 with contiguous rows of A, in the plain cooperative kernel
 #endif
+#if SCALES && (PROM != 1 || ABYTES != 1 || BN > 128)
+#    error SCALES is for 8-bit floats whose blocks of 128 are promoted
+#endif
 #if GROUP && (PP || CL > 1 || BATCH || SPLIT || X6 || RA || EPI || !EST)
 #    error GROUP is for the plain cooperative kernel
 #endif
@@ -153,6 +160,16 @@ struct gemm_args { /* mirrored by the host */
     const u32 *found; /* X6: not 0 there: nothing is done */
 };
 
+struct scale_args { /* mirrored by the host */
+    const float *a, *b;
+    i64 a_row, a_k, b_col, b_k; /* elements between blocks */
+    int a_rows, b_cols;         /* rows, columns of a block; b_cols a multiple of BN, or all columns */
+};
+#if SCALES
+#    define SCALES_PARAM , const __grid_constant__ scale_args sc
+#else
+#    define SCALES_PARAM
+#endif
 #if GROUP
 struct member { /* mirrored by the host */
     tensor_map ta, tb;
@@ -166,7 +183,7 @@ struct members {
 #else
 #    define PARAMETERS                                                                     \
         const __grid_constant__ tensor_map ta, const __grid_constant__ tensor_map tb,      \
-            const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM
+            const __grid_constant__ tensor_map tc, const __grid_constant__ gemm_args p EPI_PARAM SCALES_PARAM
 #endif
 
 /* Groups of `raster` tile rows run along n. Blocks that run together then touch few tile rows and columns. */
@@ -200,6 +217,26 @@ INL void share(u32 dst, const tensor_map *t, u32 bar, int x, int y, int z, u16 m
     tile_at(t - (at ? all.end[at - 1] : 0), (p.m + BM - 1) / BM, (p.n + BN - 1) / BN, p.raster, &m, &n, &z)
 
 #include "gemm_sm90_end.cuh"
+
+#if SCALES
+/* where the scales of a thread's rows begin; m0: a consumer's first row */
+INL void scales_of(const float *(&a)[MT][2], const scale_args &sc, int m0, int m, int t)
+{
+#    pragma unroll
+    for (int i = 0; i < MT; i++)
+#    pragma unroll
+        for (int h = 0; h < 2; h++)
+            a[i][h] = sc.a + min(m0 + row_at(t, i, h), m - 1) / sc.a_rows * sc.a_row;
+}
+INL void load_scales(float (&to)[MT][2], const float *(&a)[MT][2], const float *b, int k, const scale_args &sc)
+{
+    const float of_b = SCALES & 2 ? b[k * sc.b_k] : 1;
+#    pragma unroll
+    for (int i = 0; i < MT; i++)
+#    pragma unroll
+        for (int h = 0; h < 2; h++) to[i][h] = SCALES & 1 ? a[i][h][k * sc.a_k] * of_b : of_b;
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_sm90(PARAMETERS)
@@ -394,6 +431,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     BAR_SYNC(2, 256);
             }
 #endif
+#if SCALES
+            const float *from_a[MT][2], *from_b = sc.b + n0 / sc.b_cols * sc.b_col;
+            float by[MT][2], next[MT][2];
+            scales_of(from_a, sc, m0 + wrow * 64, p.m, wt);
+            load_scales(by, from_a, from_b, 0, sc);
+#endif
             for (int k = 0; k < kb; k++) {
                 mbar_wait(full + 8 * s, ph);
 #if RA
@@ -437,6 +480,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                         BAR_ARRIVE(1, 256);
                 }
 #endif
+#if SCALES /* while the tensor cores work */
+                load_scales(next, from_a, from_b, min(k + 1, kb - 1), sc);
+#endif
                 wgmma_wait<WAIT>();
                 if (arriver && (!WAIT || k > 0)) {
                     if (CL == 1)
@@ -458,7 +504,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #    pragma unroll
                     for (int i = 0; i < MT; i++)
 #    pragma unroll
-                        for (int j = 0; j < BN / 2; j++) sum[i][j] += d[i][j];
+                        for (int j = 0; j < BN / 2; j++)
+#if SCALES
+                            sum[i][j] += d[i][j] * by[i][j >> 1 & 1];
+#else
+                            sum[i][j] += d[i][j];
+#endif
+                }
+#endif
+#if SCALES
+#    pragma unroll
+                for (int i = 0; i < MT; i++) {
+                    by[i][0] = next[i][0];
+                    by[i][1] = next[i][1];
                 }
 #endif
             }

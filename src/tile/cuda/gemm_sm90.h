@@ -55,6 +55,13 @@ typedef struct st_sm90_exact {
     float alpha, beta;
 } st_sm90_exact;
 
+/* mirrored in gemm_sm90.cu: scales of blocks of rows of A, of columns of B, and of 128 of k; strides in elements from block to block */
+typedef struct st_sm90_scales {
+    const void *a, *b;
+    int64_t a_row, a_k, b_col, b_k;
+    int32_t a_rows, b_cols;
+} st_sm90_scales;
+
 /* A or B: rows are m or n. Strides in elements. */
 typedef struct st_sm90_side {
     int64_t rows, rs, ks, gs; /* as the caller has it; gs: of the inner batch axis */
@@ -77,6 +84,8 @@ typedef struct st_sm90 {
     int64_t M, N, K, G, outer; /* G: the inner batch axis' length, outer: of the others together */
     int64_t ldc, cg;
     int splits;
+    int scales; /* 1: A has scales, 2: B */
+    st_sm90_scales scale;
     bool batch; /* tensor maps of rank 3 */
     size_t partial_at, workspace;
     double us;
@@ -99,6 +108,13 @@ strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side
 void st_sm90_tile(const st_sm90 *q, strata_tile *t);
 /* What the choice is to know of q, which st_sm90_configure filled in and called usable or not; leaves arg, why and listed. */
 void st_sm90_candidate(const st_contract *c, const st_sm90 *q, bool usable, st_candidate *x);
+/* A plan of c's row; scale: NULL, or the scales of A and B as the caller has them (gemm_sm90_scaled.c). */
+strata_status st_sm90_build(strata_handle *h, const st_problem *problem, const st_candidate *c,
+                            const st_block_scale *scale, strata_plan **plan);
+/* Does the row, which q is of, take such scales? Sets q's. */
+bool st_sm90_scale(st_sm90 *q, const st_block_scale scale[2], char *why, size_t n);
+/* The plan for the same problem at any address, of a plan with scales. */
+void st_sm90_set_twin(strata_plan *plan, strata_plan *twin);
 extern const st_provider st_sm90_provider;
 extern const st_tiles st_sm90_tiles; /* gemm_sm90_tile.c */
 

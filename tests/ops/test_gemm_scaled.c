@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gemm_scaled.c - 8-bit floats whose blocks have scales, against f64: rows of 1 and of 128 for A, 128 columns or all for B, one factor without, sizes that are
+ * no multiples, any addresses, epilogues. Every 128 of k the tensor cores keep about 14 bits. */
+#include "blas/product.h"
+#include "runtime/gpu.h"
+#include "runtime/handle.h"
+#include <math.h>
+#include <stdlib.h>
+#include <strata/runtime.h>
+#include "handle.h" /* last: its h */
+
+typedef struct matrix {
+    strata_tensor host, dev;
+    void *memory;
+} matrix;
+
+static matrix make(test_rng *r, strata_type type, int64_t rows, int64_t cols, bool turned, int64_t skew)
+{
+    matrix x;
+    const int64_t p = turned ? cols : rows, q = turned ? rows : cols;
+    const size_t es = strata_type_bits(type) / 8, bytes = es * (size_t)(p * q + skew + 1);
+    char *at = calloc(1, bytes);
+    assert_non_null(at);
+    test_ok(h, strata_alloc(h, bytes, &x.memory));
+    x.host = strata_matrix(at, type, p, q, STRATA_ROW_MAJOR, q);
+    x.dev = strata_matrix((char *)x.memory + es * (size_t)skew, type, p, q, STRATA_ROW_MAJOR, q);
+    int64_t i[STRATA_MAX_RANK] = {0};
+    do test_put(&x.host, i, type == STRATA_F32 ? test_real(r, 0.01, 2) : test_real(r, -1, 1));
+    while (test_next(&x.host, i));
+    test_ok(h, strata_copy(h, x.host, x.dev));
+    if (turned) {
+        x.host = strata_transpose(x.host);
+        x.dev = strata_transpose(x.dev);
+    }
+    return x;
+}
+static void drop(matrix *x)
+{
+    free(x->host.data);
+    test_ok(h, strata_free(h, x->memory));
+}
+
+typedef struct problem {
+    int64_t m, n, k, rows_a, cols_b; /* of blocks; 0: no scales */
+    bool bias, turned;
+    int64_t skew;
+    strata_type a, b, c;
+} problem;
+
+static void one(test_rng *r, const problem *p)
+{
+    const int64_t kb = (p->k + 127) / 128, ma = p->rows_a ? (p->m + p->rows_a - 1) / p->rows_a : 1,
+                  nb = p->cols_b ? (p->n + p->cols_b - 1) / p->cols_b : 1;
+    matrix A = make(r, p->a, p->m, p->k, false, p->skew), B = make(r, p->b, p->k, p->n, true, p->skew),
+           C = make(r, p->c, p->m, p->n, false, 0), sa = make(r, STRATA_F32, ma, kb, p->turned, 0),
+           sb = make(r, STRATA_F32, kb, nb, p->turned, 0), bias = make(r, STRATA_F32, 1, p->n, false, 0);
+    test_problem("%lldx%lldx%lld, scales of %lld rows and %lld columns%s%s skew %lld", (long long)p->m,
+                 (long long)p->n, (long long)p->k, (long long)p->rows_a, (long long)p->cols_b,
+                 p->bias ? " bias" : "", p->turned ? " turned" : "", (long long)p->skew);
+    st_contract c;
+    st_product_describe(&A.dev, &B.dev, &C.dev, &c);
+    if (p->bias) {
+        c.epi_operands = 1;
+        c.epi[0] = (st_epi_operand){.name = "b", .type = STRATA_F32, .sn = {1}};
+    }
+    const st_block_scale scale[2] = {{p->rows_a, sa.dev.stride[0], sa.dev.stride[1]},
+                                     {p->cols_b, sb.dev.stride[1], sb.dev.stride[0]}};
+    strata_plan *plan;
+    test_ok(h, st_tile_scaled_plan(h, "test", &c, p->bias ? "out = acc + b" : NULL, scale, &plan));
+    void *data[6] = {A.dev.data,
+                     B.dev.data,
+                     C.dev.data,
+                     p->bias ? bias.dev.data : sa.dev.data,
+                     p->bias ? sa.dev.data : sb.dev.data,
+                     sb.dev.data};
+    void *ws = NULL;
+    if (plan->workspace) test_ok(h, strata_alloc(h, plan->workspace, &ws));
+    const strata_run run = {.workspace = ws, .workspace_bytes = plan->workspace};
+    test_ok(h, plan->run(h, plan, data, &run));
+    test_ok(h, strata_copy(h, C.dev, C.host));
+    for (int64_t i = 0; i < p->m && !test_values_ignored(); i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double want = p->bias ? test_elem(bias.host, 0, j) : 0, size = fabs(want);
+            for (int64_t k = 0; k < p->k; k++) {
+                const double s = (p->rows_a ? test_elem(sa.host, i / p->rows_a, k / 128) : 1) *
+                                 (p->cols_b ? test_elem(sb.host, k / 128, j / p->cols_b) : 1),
+                             x = s * test_elem(A.host, i, k) * test_elem(B.host, k, j);
+                want += x;
+                size += fabs(x);
+            }
+            const double got = test_elem(C.host, i, j),
+                         tol = size * (0x1p-11 + (double)kb * 0x1p-22) + fabs(want) * test_unit(p->c);
+            test_check(fabs(got - want) <= tol, "%lld,%lld: %g, want %g +- %g", (long long)i, (long long)j,
+                       got, want, tol);
+        }
+    test_ok(h, strata_free(h, ws));
+    strata_plan_destroy(plan);
+    drop(&A), drop(&B), drop(&C), drop(&sa), drop(&sb), drop(&bias);
+}
+
+static void scaled(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(128);
+    static const problem list[] = {
+        {256, 256, 512, 1, 128, false, false, 0, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_BF16},
+        {200, 300, 400, 1, 128, false, true, 0, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32},
+        {130, 272, 656, 128, 128, true, false, 0, STRATA_F8E5M2, STRATA_F8E4M3, STRATA_F16},
+        {70, 64, 128, 1, 0, false, false, 0, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32},
+        {70, 144, 272, 0, 128, true, true, 0, STRATA_F8E4M3, STRATA_F8E5M2, STRATA_BF16},
+        {33, 150, 300, 32, 512, false, false, 0, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32},
+        {65, 130, 304, 1, 128, true, false, 1, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_F32},
+        {1, 128, 1024, 1, 128, false, false, 0, STRATA_F8E4M3, STRATA_F8E4M3, STRATA_BF16},
+    };
+    if (!h->gpu || h->gpu->cc != 90) {
+        st_contract c = {.ta = STRATA_F8E4M3, .tb = STRATA_F8E4M3, .tc = STRATA_F32};
+        const st_block_scale scale[2] = {{1, 1, 1}, {128, 1, 1}};
+        strata_plan *plan;
+        assert_int_equal(st_tile_scaled_plan(h, "test", &c, NULL, scale, &plan), STRATA_ERROR_UNSUPPORTED);
+        assert_null(plan);
+        return;
+    }
+    for (int i = 0; i < (int)(sizeof list / sizeof *list); i++) one(&r, &list[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scaled)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
