@@ -12,14 +12,21 @@
 
 enum { ST_FUSED_PRODUCTS = 6, ST_FUSED_LOADERS = 6 };
 
-/* The other factor's letters name k; here rows are [m] and columns [n], as in every program. */
+/* How a factor's expression indexes an operand. Rows and columns are the factor's own: right of '@' k and n, left of it m and k. */
+typedef struct st_fused_place {
+    int64_t row_group, col_group; /* one element for so many rows or columns, "[k/128, n]"; 0: one for each */
+    int along;                    /* of rank 1: 1 runs along the rows, 2 along the columns; 0: a matrix */
+    int picks; /* 1 + the operand whose elements say which row stands for row m, "[idx[m], k]"; 0: none */
+} st_fused_place;
+
 typedef struct st_fused_loader {
-    char *text;       /* "_f0 = W * s[n]" */
-    bool right;       /* of '@' */
-    int64_t group;    /* g of an index [k/g, ...]; 0: none */
-    uint32_t used;    /* bit o: operand o occurs */
-    uint32_t grouped; /* bit o: with the index [k/g, n] or [m, k/g] */
-    uint32_t along_k; /* bit o: with the index [k] */
+    char *text;                   /* "_f0 = W * s", indices left out */
+    bool right;                   /* of '@' */
+    bool picks;                   /* rows are picked by a list */
+    uint32_t used;                /* bit o: operand o occurs */
+    uint32_t lists;               /* bit o: as a list that picks rows */
+    int64_t row_group, col_group; /* of those operands that have one */
+    st_fused_place place[ST_EXPR_VARS];
 } st_fused_loader;
 
 typedef struct st_fused_text {

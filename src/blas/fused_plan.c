@@ -6,17 +6,19 @@
  *   fused_steps     anything else (reductions, outputs of other types or shapes): every product into the workspace, then the program as a
  *                   pointwise one. Where that would exceed the workspace limit and the lines of the first dim do not depend on each other, it
  *                   runs on some lines after others.
+ *   fused_packed    (CPU) one pass over the packed kernels: fused_mixed.c.
  *
  * Products in the workspace are f32 (f64 in programs of f64, i32 for integers). A loader's values have the type of the other factor where that is a
  * float, else f32. */
 #include "blas/fused_problem.h"
+#include "tile/gemm_mixed.h"
 #include "tile/tile.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = ST_FUSED_TEMPS + 1, EPILOGUE = 1, AS_STEPS = 2 };
+enum { STEPS = ST_FUSED_TEMPS + 1, EPILOGUE = 1, AS_STEPS = 2, PACKED = 3 };
 
 typedef struct fused_step {
     strata_plan *plan;
@@ -29,6 +31,7 @@ typedef struct fused_plan {
     int temps, steps;
     fused_step step[2][STEPS]; /* for a whole chunk, and for what is left */
     size_t temp_at[ST_FUSED_TEMPS], inner_at, inner;
+    char words[320];               /* of fused_packed */
     int64_t chunks, tail;          /* tail: 1 where the last chunk is shorter */
     int64_t advance[ST_EXPR_VARS]; /* bytes from chunk to chunk */
 } fused_plan;
@@ -47,6 +50,12 @@ static int epilogue_output(const st_fused *f, char *why, size_t n)
         snprintf(why, n, "the program reduces, and an epilogue only maps elements");
         return -1;
     }
+    for (int i = 0; i < f->n; i++)
+        if ((f->t.outside | f->outputs) >> i & 1 && st_type_is_sub_byte(f->op[i].tensor.type)) {
+            snprintf(why, n, "%s is %s, and an epilogue takes whole bytes", f->name[i],
+                     strata_type_name((strata_type)f->op[i].tensor.type));
+            return -1;
+        }
     for (int v = 0; v < nv; v++)
         for (int i = 0; i < f->n; i++)
             if (var[v].output && !strcmp(var[v].name, f->name[i]) && (out < 0 || !strcmp(f->name[i], "out")))
@@ -191,42 +200,19 @@ static strata_status program_step(const st_fused *f, const char *text, const str
     return STRATA_OK;
 }
 
-/* With groups of g along k that dim is two: k / g and g. */
-static strata_tensor split_k(const strata_tensor *t, bool right, int64_t g, bool grouped)
-{
-    strata_tensor r = *t;
-    const int k = t->rank - (right ? 2 : 1);
-    if (t->rank < 2) return r;
-    for (int d = t->rank - 1; d >= k; d--) {
-        r.dim[d + 1] = t->dim[d];
-        r.stride[d + 1] = t->stride[d];
-    }
-    r.rank++;
-    const bool one = t->dim[k] == 1;
-    r.dim[k] = grouped || one ? t->dim[k] : t->dim[k] / g;
-    r.stride[k] = grouped || one ? t->stride[k] : t->stride[k] * g;
-    r.dim[k + 1] = grouped || one ? 1 : g;
-    r.stride[k + 1] = grouped || one ? 0 : t->stride[k];
-    return r;
-}
-
 static strata_status loader_step(const st_fused *f, int i, fused_step *s, int *steps)
 {
     const st_fused_loader *l = &f->t.loader[i];
-    if (!l->group) return program_step(f, l->text, f->op, 0, s, steps);
     strata_operand op[ST_FUSED_ALL + 1];
     memcpy(op, f->op, sizeof op);
-    for (int o = 0; o < f->n + f->temps; o++) {
-        if (o < f->n ? !(l->used >> o & 1) : o != st_fused_loader_at(f, i)) continue;
-        if (o < f->n &&
-            l->along_k >> o & 1) /* one number for each k is a matrix of one column (or row) here */
-            return st_fail(
-                f->e, STRATA_ERROR_UNSUPPORTED,
-                "%s: the factor \"%s\" indexes %s by k and others by k/%lld; give %s as a matrix with one %s",
-                f->who, l->text + 6, f->name[o], (long long)l->group, f->name[o],
-                l->right ? "column" : "row");
-        op[o].tensor = split_k(&f->op[o].tensor, l->right, l->group, o < f->n && l->grouped >> o & 1);
-    }
+    for (int o = 0; o < f->n + f->temps; o++)
+        if (o < f->n ? l->used >> o & 1 : o == st_fused_loader_at(f, i)) {
+            if (op[o].tensor.rank + 2 > STRATA_MAX_RANK)
+                return st_fail(f->e, STRATA_ERROR_UNSUPPORTED,
+                               "%s: %s of the factor \"%s\" has rank %d; %d is the most", f->who, f->name[o],
+                               l->text + 6, (int)op[o].tensor.rank, STRATA_MAX_RANK - 2);
+            op[o].tensor = st_fused_loader_view(f, i, o);
+        }
     return program_step(f, l->text, op, 0, s, steps);
 }
 
@@ -321,6 +307,26 @@ static void describe_operands(const st_fused *f, fused_plan *p)
              f->t.products, f->t.products > 1 ? "s" : "");
 }
 
+/* All of it as one step on the operands as they are. */
+static strata_status packed_step(const st_fused *f, fused_plan *p)
+{
+    char why[160] = "";
+    strata_plan *plan;
+    st_mix *m = st_fused_mix(f, why, sizeof why);
+    if (!m) return st_fail(f->e, STRATA_ERROR_INTERNAL, "%s: %s", f->who, why);
+    const strata_status s = st_mix_build(f->h, f->who, m, f->n, &plan);
+    if (s) return s;
+    st_mix_words(plan, p->words, sizeof p->words);
+    fused_step *x = &p->step[0][0];
+    x->plan = plan;
+    x->n = f->n;
+    for (int i = 0; i < f->n; i++) x->at[i] = i;
+    p->steps = 1;
+    p->temps = 0;
+    p->inner = plan->workspace;
+    return STRATA_OK;
+}
+
 static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
                            strata_plan **plan)
 {
@@ -353,7 +359,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
         if (sliced >> i & 1)
             p->advance[i] = lines * f.op[i].tensor.stride[0] *
                             (int64_t)strata_type_bits((strata_type)f.op[i].tensor.type) / 8;
-    for (int v = 0; v <= (int)p->tail && !s; v++) {
+    for (int v = 0; v <= (int)p->tail && !s && form != PACKED; v++) {
         st_fused g = f;
         for (int i = 0; i < f.n + f.temps; i++) g.op[i].name = g.name[i];
         for (int i = 0; i < f.n + f.temps && p->chunks > 1; i++)
@@ -375,6 +381,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
             if (p->step[v][i].plan && p->step[v][i].plan->workspace > p->inner)
                 p->inner = p->step[v][i].plan->workspace;
     }
+    if (form == PACKED) s = packed_step(&f, p);
     p->base.workspace = p->inner_at + p->inner;
     st_fused_free(&f);
     if (s) {
@@ -385,35 +392,68 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     return STRATA_OK;
 }
 
+static double cost(const st_fused *f, int form)
+{
+    const st_cpu *cpu = f->h->cpu;
+    const double threads = f->h->gpu ? 1 : st_threads(f->h), slow = cpu->level >= ST_LEVEL_AVX512 ? 1 : 2;
+    double us = 0, moved = 0;
+    for (int i = 0; i < f->t.products; i++) {
+        const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[i])].tensor;
+        const double n = (double)strata_count(f->op[st_fused_product_at(f, i)].tensor);
+        us += 2 * n * (double)X->dim[X->rank - 1] /
+              (0.88 * st_contract_peak(cpu, f->f64 ? STRATA_F64 : STRATA_F32));
+        if (form == AS_STEPS || i + 1 < f->t.products) moved += 8 * n;
+        if (i == 0) us += n * st_expr_cost(f->x) * slow / 2800;
+    }
+    for (int i = 0; i < f->t.loaders; i++)
+        moved += 20 * (double)strata_count(f->op[st_fused_loader_at(f, i)].tensor);
+    return us / threads + moved / 20000 + f->temps;
+}
+
 static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *x, int max)
 {
     st_fused f;
-    if (max < 2) return 0;
-    memset(x, 0, 2 * sizeof *x);
+    if (max < 3) return 0;
+    memset(x, 0, 3 * sizeof *x);
     if (st_fused_take(&f, h, problem)) { /* build finds the same words */
         snprintf(x->kernel, sizeof x->kernel, "fused_steps");
         x->us = 0;
         x->arg[0] = AS_STEPS;
         return 1;
     }
+    bool picks = false;
+    for (int i = 0; i < f.t.loaders; i++) picks |= f.t.loader[i].picks;
+    static const char picked[] = "rows that a list picks are read by the packed kernels alone";
     snprintf(x[0].kernel, sizeof x[0].kernel, "fused_epilogue");
-    const int out = epilogue_output(&f, x[0].why, sizeof x[0].why);
-    x[0].us = out < 0 ? -1 : 1;
+    const int out = picks ? -1 : epilogue_output(&f, x[0].why, sizeof x[0].why);
+    if (picks) snprintf(x[0].why, sizeof x[0].why, "%s", picked);
+    x[0].us = out < 0 ? -1 : cost(&f, EPILOGUE);
     x[0].order = "each product's own";
     x[0].arg[0] = EPILOGUE;
-    x[0].arg[1] = out;
+    x[0].arg[1] = out < 0 ? 0 : out;
     x[0].workspace = temps_bytes(&f, f.t.products - 1);
-    snprintf(x[1].kernel, sizeof x[1].kernel, "fused_steps");
-    x[1].us = 2;
-    x[1].order = "each product's own, then the program's";
-    x[1].arg[0] = AS_STEPS;
-    x[1].arg[1] = -1;
-    x[1].arg[2] = chunk_lines(&f, h->workspace_limit);
+    snprintf(x[1].kernel, sizeof x[1].kernel, "fused_packed");
+    x[1].us = -1;
+    x[1].arg[0] = PACKED;
+    st_mix *m = NULL;
+    if (out >= 0 && f.t.products == 1 && !f.t.loaders)
+        snprintf(x[1].why, sizeof x[1].why,
+                 "one product whose program maps elements is fused as its epilogue");
+    else
+        m = st_fused_mix(&f, x[1].why, sizeof x[1].why);
+    if (m) st_mix_consider(h, m, &x[1]);
+    st_mix_free(m);
+    snprintf(x[2].kernel, sizeof x[2].kernel, "fused_steps");
+    x[2].us = picks ? -1 : cost(&f, AS_STEPS);
+    if (picks) snprintf(x[2].why, sizeof x[2].why, "%s", picked);
+    x[2].order = "each product's own, then the program's";
+    x[2].arg[0] = AS_STEPS;
+    x[2].arg[2] = chunk_lines(&f, h->workspace_limit);
     const size_t all = temps_bytes(&f, -1);
-    x[1].workspace =
-        x[1].arg[2] == f.first || f.first == 0 ? all : all / (size_t)f.first * (size_t)x[1].arg[2];
+    x[2].workspace =
+        x[2].arg[2] == f.first || f.first == 0 ? all : all / (size_t)f.first * (size_t)x[2].arg[2];
     st_fused_free(&f);
-    return 2;
+    return 3;
 }
 
 st_fused_use st_fused_plan_use(const strata_plan *p) { return ((const fused_plan *)p)->use; }
@@ -422,6 +462,13 @@ void st_fused_describe(strata_plan *plan)
 {
     const fused_plan *p = (const fused_plan *)plan;
     size_t n = plan->text ? strlen(plan->text) : 0;
+    if (p->words[0]) {
+        char *text = realloc(plan->text, n + sizeof p->words + 16);
+        if (!text) return;
+        plan->text = text;
+        snprintf(text + n, sizeof p->words + 16, "\n  step 1     %s", p->words);
+        return;
+    }
     for (int i = 0; i < p->steps; i++) {
         const char *d = strata_plan_describe(p->step[0][i].plan), *end = strchr(d, '\n');
         const char *next =

@@ -23,33 +23,96 @@ static strata_tensor packed(int type, int rank, const int64_t *dim, bool turned)
     return strata_transpose(strata_array(nowhere, (strata_type)type, rank, d, NULL));
 }
 
-/* The dims of a loader's value: what its operands of rank 2 and more broadcast to. */
+/* Of an operand of factor l: elements along its rows and columns, and the strides; what it does not have is one element. */
+typedef struct extent2 {
+    int64_t len[2], stride[2];
+} extent2;
+static extent2 matrix_of(const st_fused *f, const st_fused_loader *l, int o)
+{
+    const strata_tensor *t = &f->op[o].tensor;
+    const st_fused_place *p = o < f->n ? &l->place[o] : &(st_fused_place){0};
+    extent2 x = {{1, 1}, {0, 0}};
+    for (int d = 0; d < 2; d++) {
+        const int at = p->along ? (p->along == d + 1 ? 0 : -1) : t->rank - 2 + d;
+        if (at < 0 || at >= t->rank) continue;
+        x.len[d] = t->dim[at];
+        x.stride[d] = t->dim[at] == 1 ? 0 : t->stride[at];
+    }
+    return x;
+}
+
+/* As the factor sees it: a group's one element stands for all of them, and a list picks as many rows as it has elements. */
+static void seen(const st_fused *f, const st_fused_loader *l, int o, int64_t len[2])
+{
+    const st_fused_place *p = &l->place[o];
+    const extent2 x = matrix_of(f, l, o);
+    len[0] = p->picks ? f->op[p->picks - 1].tensor.dim[0] : p->row_group ? x.len[0] * p->row_group : x.len[0];
+    len[1] = p->col_group ? x.len[1] * p->col_group : x.len[1];
+}
+
+static strata_status check_place(const st_fused *f, const st_fused_loader *l, int o)
+{
+    const st_fused_place *p = &l->place[o];
+    const strata_tensor *t = &f->op[o].tensor;
+    if (p->along && t->rank != 1)
+        return st_fail(f->e, STRATA_ERROR_SHAPE,
+                       "%s: the factor \"%s\" indexes %s by one letter, so it must have rank 1; it is %s",
+                       f->who, l->text + 6, f->op[o].name, ST_DIMS(*t));
+    if (!p->along && (p->picks || p->row_group || p->col_group) && t->rank < 2)
+        return st_fail(f->e, STRATA_ERROR_SHAPE,
+                       "%s: the factor \"%s\" indexes %s by two letters, so it must be a matrix; it is %s",
+                       f->who, l->text + 6, f->op[o].name, ST_DIMS(*t));
+    if (!p->picks) return STRATA_OK;
+    const strata_tensor *list = &f->op[p->picks - 1].tensor;
+    if (list->rank != 1 || (list->type != STRATA_I32 && list->type != STRATA_I64))
+        return st_fail(f->e, STRATA_ERROR_TYPE,
+                       "%s: %s picks rows of %s, so it must be i32 or i64 of rank 1; it is %s %s", f->who,
+                       f->op[p->picks - 1].name, f->op[o].name, strata_type_name((strata_type)list->type),
+                       ST_DIMS(*list));
+    if (p->row_group || t->rank > 2)
+        return st_fail(f->e, STRATA_ERROR_UNSUPPORTED,
+                       "%s: rows of %s are picked, so it must be one matrix without "
+                       "groups along its rows",
+                       f->who, f->op[o].name);
+    return STRATA_OK;
+}
+
+static void widen(int64_t *to, int64_t len, bool *clash)
+{
+    if (*to == 1)
+        *to = len;
+    else if (len != 1 && len != *to)
+        *clash = true;
+}
+
+/* The dims of a loader's value: what its operands broadcast to; at least one of them is a matrix. */
 static strata_status loader_shape(st_fused *f, int i, int other_type)
 {
     const st_fused_loader *l = &f->t.loader[i];
     int64_t dim[STRATA_MAX_RANK];
     int rank = 0;
     bool turned = false;
+    for (int d = 0; d < STRATA_MAX_RANK; d++) dim[d] = 1;
     for (int o = 0; o < f->n; o++) {
         const strata_tensor *t = &f->op[o].tensor;
-        if (!(l->used >> o & 1) || t->rank < 2) continue;
-        for (int d = 1; d <= t->rank; d++) {
-            int64_t len = t->dim[t->rank - d];
-            if (l->grouped >> o & 1 && d == (l->right ? 2 : 1)) len *= l->group;
-            int64_t *to = &dim[STRATA_MAX_RANK - d];
-            if (d > rank) {
-                *to = len;
-            } else if (*to == 1) {
-                *to = len;
-            } else if (len != 1 && len != *to) {
-                return st_fail(
-                    f->e, STRATA_ERROR_SHAPE,
-                    "%s: in the factor \"%s\" %s is %s, which does not fit the other operands (dim "
-                    "%d of the factor is %lld)",
-                    f->who, l->text + 6, f->op[o].name, ST_DIMS(*t), t->rank - d, (long long)*to);
-            }
-        }
-        if (t->rank > rank) {
+        strata_status s;
+        if (!(l->used >> o & 1)) continue;
+        if ((s = check_place(f, l, o))) return s;
+        if (t->rank < 2 && !l->place[o].along) continue;
+        int64_t len[2];
+        bool clash = false;
+        seen(f, l, o, len);
+        for (int d = 3; d <= t->rank; d++) widen(&dim[STRATA_MAX_RANK - d], t->dim[t->rank - d], &clash);
+        widen(&dim[STRATA_MAX_RANK - 2], len[0], &clash);
+        widen(&dim[STRATA_MAX_RANK - 1], len[1], &clash);
+        if (clash)
+            return st_fail(
+                f->e, STRATA_ERROR_SHAPE,
+                "%s: in the factor \"%s\" %s is %s, which does not fit the other operands (rows and "
+                "columns of the factor are %lld and %lld)",
+                f->who, l->text + 6, f->op[o].name, ST_DIMS(*t), (long long)dim[STRATA_MAX_RANK - 2],
+                (long long)dim[STRATA_MAX_RANK - 1]);
+        if (t->rank > rank && t->rank >= 2) {
             rank = t->rank;
             const int64_t a = t->stride[t->rank - 2], b = t->stride[t->rank - 1];
             turned = (a < 0 ? -a : a) < (b < 0 ? -b : b);
@@ -59,14 +122,43 @@ static strata_status loader_shape(st_fused *f, int i, int other_type)
         return st_fail(f->e, STRATA_ERROR_SHAPE,
                        "%s: the factor \"%s\" has no operand of rank 2 or more, so it is no matrix", f->who,
                        l->text + 6);
-    const int64_t k = l->right ? dim[STRATA_MAX_RANK - 2] : dim[STRATA_MAX_RANK - 1];
-    if (l->group && k % l->group)
+    const int64_t rows = dim[STRATA_MAX_RANK - 2], cols = dim[STRATA_MAX_RANK - 1];
+    if ((l->row_group && rows % l->row_group) || (l->col_group && cols % l->col_group))
         return st_fail(f->e, STRATA_ERROR_SHAPE,
-                       "%s: in the factor \"%s\" k is %lld, which is no multiple of the group size %lld",
-                       f->who, l->text + 6, (long long)k, (long long)l->group);
+                       "%s: the factor \"%s\" is %lldx%lld, no multiple of its groups of %lld and %lld",
+                       f->who, l->text + 6, (long long)rows, (long long)cols,
+                       (long long)(l->row_group ? l->row_group : 1),
+                       (long long)(l->col_group ? l->col_group : 1));
     const int type = f->f64 ? STRATA_F64 : small_float(other_type) ? other_type : STRATA_F32;
     f->op[st_fused_loader_at(f, i)].tensor = packed(type, rank, dim + STRATA_MAX_RANK - rank, turned);
     return STRATA_OK;
+}
+
+strata_tensor st_fused_loader_view(const st_fused *f, int i, int o)
+{
+    const st_fused_loader *l = &f->t.loader[i];
+    const strata_tensor *t = &f->op[o].tensor;
+    const st_fused_place *p = o < f->n ? &l->place[o] : &(st_fused_place){0};
+    const int64_t group[2] = {l->row_group, l->col_group}, own[2] = {p->row_group, p->col_group};
+    if (t->rank < 2 && !p->along) return *t;
+    const extent2 x = matrix_of(f, l, o);
+    strata_tensor r = *t;
+    r.rank = t->rank > 2 ? t->rank - 2 : 0; /* batch dims */
+    for (int d = 0; d < 2; d++) {
+        int64_t len = x.len[d], stride = x.stride[d];
+        if (d == 0 && p->picks) len = f->op[p->picks - 1].tensor.dim[0];
+        if (group[d]) {
+            const bool whole = own[d] || len == 1;
+            r.dim[r.rank] = whole ? len : len / group[d];
+            r.stride[r.rank++] = whole ? stride : stride * group[d];
+            r.dim[r.rank] = whole ? 1 : group[d];
+            r.stride[r.rank++] = whole ? 0 : stride;
+        } else {
+            r.dim[r.rank] = len;
+            r.stride[r.rank++] = stride;
+        }
+    }
+    return r;
 }
 
 static strata_status product_shape(st_fused *f, int i)
@@ -157,7 +249,7 @@ static strata_status parse(st_fused *f)
         if (f->t.x[i] < f->n) f->factors |= 1u << f->t.x[i];
         if (f->t.w[i] < f->n) f->factors |= 1u << f->t.w[i];
     }
-    for (int i = 0; i < f->t.loaders; i++) f->factors |= f->t.loader[i].used;
+    for (int i = 0; i < f->t.loaders; i++) f->factors |= f->t.loader[i].used | f->t.loader[i].lists;
     for (int i = 0; i < f->n; i++) {
         const bool used = (f->factors | f->t.outside | f->outputs) >> i & 1;
         if (!used)
@@ -205,12 +297,19 @@ strata_status st_fused_take(st_fused *f, strata_handle *h, const st_problem *p)
     }
     if ((s = parse(f))) goto failed;
     for (int i = 0; i < f->t.loaders; i++) {
+        int plain = STRATA_NONE;
+        if (f->t.loader[i].picks &&
+            !strpbrk(f->t.loader[i].text + 6, "+-*/!?<>=&|(), ")) /* rows as they are */
+            for (int o = 0; o < f->n; o++)
+                if (f->t.loader[i].used >> o & 1) plain = f->op[o].tensor.type;
         int other = STRATA_NONE; /* of the first product that has the loader */
         for (int k = 0; k < f->t.products && !other; k++) {
             const int o = f->t.x[k] == f->n + i ? f->t.w[k] : f->t.w[k] == f->n + i ? f->t.x[k] : -1;
             if (o >= 0 && o < f->n) other = f->op[o].tensor.type;
         }
         if ((s = loader_shape(f, i, other))) goto failed;
+        if (plain && !f->f64 && !st_type_is_sub_byte(plain))
+            f->op[st_fused_loader_at(f, i)].tensor.type = plain;
     }
     for (int i = 0; i < f->t.products; i++)
         if ((s = product_shape(f, i))) goto failed;

@@ -34,6 +34,11 @@ ST_INLINE int st_fused_factor_at(const st_fused *f, int k)
     return k < f->n ? k : st_fused_loader_at(f, k - f->n);
 }
 
+/* An operand (or the value) of factor i as a matrix of the factor's own rows and columns, each cut in two where the factor has groups along it, so that
+ * its text without indices is a program over them. Rows that a list picks are those of the list's length. */
+strata_tensor st_fused_loader_view(const st_fused *f, int i, int o);
+/* The whole problem for one pass over the packed kernels; NULL with the rule that refuses. */
+struct st_mix *st_fused_mix(const st_fused *f, char *why, size_t n);
 /* From the problem of a plan; st_fused_free when it succeeded. */
 strata_status st_fused_take(st_fused *f, strata_handle *h, const st_problem *p);
 void st_fused_free(st_fused *f);

@@ -168,6 +168,11 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
                            x->name, x->name[0] == 'a' ? "the product" : "C");
         strata_status s = st_tensor_check(e, who, x->name, &x->tensor);
         if (s) return s;
+        if (st_type_is_sub_byte(x->tensor.type))
+            return st_fail(e, STRATA_ERROR_TYPE,
+                           "%s: the epilogue's operand %s is %s; epilogues take types of whole bytes, and "
+                           "strata_fused takes this one: \"out = f(A @ B)\"",
+                           who, x->name, strata_type_name((strata_type)x->tensor.type));
         const st_epi_use use = st_tile_epilogue_use(o->epilogue, x->name);
         st_epi_operand *op = &c->epi[n];
         memcpy(op->name, x->name, strlen(x->name));

@@ -40,6 +40,10 @@ const char *st_expr_text(const st_expr *x);
 strata_status st_expr_fail_at(st_err *e, const st_expr *x, const char *who, int column, int length,
                               const char *fmt, ...) ST_PRINTF(6, 7);
 
+/* "who: column 19: ..." and two more lines: the program's line, and ^~~~ below the characters meant */
+strata_status st_expr_vfail_text(st_err *e, const char *text, const char *who, int column, int length,
+                                 const char *fmt, va_list ap);
+
 /* ---- running -------------------------------------------------------------------------------------------------------
  * One argument per variable, in st_expr_vars order: an address, a type, and strides in elements along the rows (m) and the
  * columns (n) of the rectangle. Stride 0 broadcasts. */

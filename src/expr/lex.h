@@ -25,9 +25,6 @@ typedef struct st_token {
 } st_token;
 
 st_token st_lex(const char *text, size_t *pos);
-/* "who: column 19: ..." and two more lines: the program's line, and ^~~~ below the characters meant */
-strata_status st_expr_vfail_text(st_err *e, const char *text, const char *who, int column, int length,
-                                 const char *fmt, va_list ap);
 /* The nearest of `count` names by edit distance, NULL when none is near enough to be a slip of the fingers. */
 const char *st_expr_nearest(const char *name, size_t len, const char *const *names, int count);
 #endif

@@ -453,7 +453,7 @@ static void products(void **s)
     test_error(h, RUN("out = (A @ B) @ A", 0, {"A", A}, {"B", B}, {"out", O}), STRATA_ERROR_UNSUPPORTED,
                "A @ B", "holds a product");
     test_error(h, RUN("out = A @ (B * s[j])", 0, {"A", A}, {"B", B}, {"s", O}, {"out", O}),
-               STRATA_ERROR_SYNTAX, "index of s", "[k/g, n]");
+               STRATA_ERROR_SYNTAX, "column 18", "[k/g, n]", "^");
     test_error(h, RUN("out = sum(A @ B)", 0, {"A", A}, {"B", B}, {"out", strata_vector(o, STRATA_F32, 3, 1)}),
                STRATA_ERROR_SHAPE, "out");
     test_error(h, RUN("out = A @ B + gelv(x)", 0, {"A", A}, {"B", B}, {"out", O}), STRATA_ERROR_SYNTAX,

@@ -161,6 +161,12 @@ static void views(void **state)
         test_check((int)y[j] == element(&q, p, 0, 2 * j), "y[%lld]", (long long)j);
     test_error(h, RUN("y = q", {"q", strata_slice(b, 2, 0, 2, 2)}, {"y", ys}), STRATA_ERROR_LAYOUT,
                "stride 2", "dim 2");
+    static float c[49];
+    test_error(h,
+               strata_gemm(h, STRATA_ONE, ys, strata_transpose(ys), STRATA_ZERO,
+                           strata_matrix(c, STRATA_F32, 7, 7, STRATA_ROW_MAJOR, 0),
+                           &(strata_gemm_options){.epilogue = "out = acc * q", .operands = OPS({"q", q})}),
+               STRATA_ERROR_TYPE, "strata_fused", "u4");
 }
 
 int main(void)
