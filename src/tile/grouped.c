@@ -7,6 +7,7 @@
 #include "runtime/gpu.h"
 #include "tile/contract.h"
 #include "tile/cuda/gemm_sm90.h"
+#include "tile/cuda/generic.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ static strata_status on_cpu(strata_handle *h, const char *who, const st_member *
 
 /* ---- GPU -------------------------------------------------------------------------------------------------------------------- */
 
-static const st_group_runner runners[] = {st_sm90_group};
+static const st_group_runner runners[] = {st_sm90_group, st_generic_group};
 
 static bool one_class(const st_contract *a, const st_contract *b)
 {

@@ -77,6 +77,8 @@ template <int N> INL void fetch(TS *to, const TS *from)
 /* One side: ROWS rows of an item. */
 template <class T, int W, int ROWS, int LAYOUT, int V, int PITCH, bool CONJ> struct side {
     static constexpr int FAST = (LAYOUT == LK ? KC : ROWS) / V, SLOW = LAYOUT == LK ? ROWS : KC, COUNT = (FAST * SLOW + TEAM - 1) / TEAM;
+    static constexpr int PIECE = COUNT * V * (int)sizeof(T) <= 128 && COUNT <= 8 ? COUNT : V * sizeof(T) <= 8 ? 8 : 4; /* loads on their way at once */
+    static_assert(COUNT % PIECE == 0, "pieces divide a side");
     static_assert((LAYOUT == LK ? KC : ROWS) % V == 0, "copies divide a side");
     const T *base;
     i64 sr, sk;
@@ -96,10 +98,15 @@ template <class T, int W, int ROWS, int LAYOUT, int V, int PITCH, bool CONJ> str
     }
     METHOD void load(TS *room, u32 k0) const
     {
-        lanes<T, V> v[COUNT];
+#pragma unroll(PIECE < COUNT ? 1 : COUNT)
+        for (int first = 0; first < COUNT; first += PIECE) piece(room, k0, first);
+    }
+    METHOD void piece(TS *room, u32 k0, int first) const
+    {
+        lanes<T, V> v[PIECE];
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            const int at = t + i * TEAM, slow = at / FAST, fast = at % FAST * V;
+        for (int i = 0; i < PIECE; i++) {
+            const int at = t + (first + i) * TEAM, slow = at / FAST, fast = at % FAST * V;
             const u32 r = LAYOUT == LK ? slow : fast, kk = k0 + (LAYOUT == LK ? fast : slow);
 #pragma unroll
             for (int e = 0; e < V; e++) v[i].e[e] = T();
@@ -113,8 +120,8 @@ template <class T, int W, int ROWS, int LAYOUT, int V, int PITCH, bool CONJ> str
             }
         }
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            const int at = t + i * TEAM, slow = at / FAST, fast = at % FAST * V;
+        for (int i = 0; i < PIECE; i++) {
+            const int at = t + (first + i) * TEAM, slow = at / FAST, fast = at % FAST * V;
             if (FAST * SLOW % TEAM != 0 && at >= FAST * SLOW) continue;
             TS x[V];
 #pragma unroll

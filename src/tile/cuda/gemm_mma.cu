@@ -205,12 +205,13 @@ struct fragment {
 };
 
 /* gathering needs the registers of a second block */
-extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB, VB) ? 1 : ST_BLOCKS) gemm_mma(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, GATHERED(LA, VA) || GATHERED(LB, VB) ? 1 : ST_BLOCKS) gemm_mma(const __grid_constant__ ST_PARAMS)
 {
+    ST_TAKE_PARAMS
     extern __shared__ __align__(128) char shared[];
     const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 row = warp / WARPS_N * WM, col = warp % WARPS_N * WN;
-    const st_tile t = tile_of<BM, BN>(p);
+    const st_tile t = tile_of<BM, BN>(p, block);
     side_a a;
     side_b b;
     a.begin(p, t.m0, t.g);

@@ -81,14 +81,15 @@ INL void column(word (*acc)[TN], const word *a, word b, int j, bool down)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_simt(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, ST_BLOCKS) gemm_simt(const __grid_constant__ ST_PARAMS)
 {
+    ST_TAKE_PARAMS
     extern __shared__ __align__(16) char shared[];
     const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 lane_n = (lane & 1) + (lane >> 2 & 1) * 2 + (LN == 8 ? lane >> 4 : 0) * 4,
               lane_m = (lane >> 1 & 1) + (lane >> 3 & 1) * 2 + (LM == 8 ? lane >> 4 : 0) * 4;
     const u32 row = warp / WARPS_N * (BM / WARPS_M) + lane_m * Q, col = warp % WARPS_N * (BN / WARPS_N) + lane_n * Q;
-    st_tile t = tile_of<BM, BN>(p);
+    st_tile t = tile_of<BM, BN>(p, block);
     if (is_left_out<BM, BN>(p, t)) return;
     rule_range<BM, BN, BK>(p, t);
     loader_a a;

@@ -70,12 +70,13 @@ struct fragment {
 };
 INL f64 negative(f64 v) { return __hiloint2double(__double2hiint(v) ^ (int)0x80000000, __double2loint(v)); }
 
-extern "C" __global__ void __launch_bounds__(NT, (RULE_A || RULE_B) && ST_BLOCKS > 2 ? 2 : ST_BLOCKS) gemm_zmma(const __grid_constant__ st_params p)
+extern "C" __global__ void __launch_bounds__(NT, (RULE_A || RULE_B) && ST_BLOCKS > 2 ? 2 : ST_BLOCKS) gemm_zmma(const __grid_constant__ ST_PARAMS)
 {
+    ST_TAKE_PARAMS
     extern __shared__ __align__(16) char shared[];
     const u32 to = shared_base(shared), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 row = warp / WARPS_N * (BM / WARPS_M), col = warp % WARPS_N * (BN / WARPS_N);
-    st_tile t = tile_of<BM, BN>(p);
+    st_tile t = tile_of<BM, BN>(p, block);
     if (is_left_out<BM, BN>(p, t)) return;
     rule_range<BM, BN, BK>(p, t);
     loader_a a;

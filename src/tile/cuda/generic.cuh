@@ -8,7 +8,7 @@
  * that are outside an image read as zero.
  * Macros: TA TB TC element types; ST_ACC what the epilogue computes in; WIN; KAX axes of k (1, or 3: fewer are padded); NAX 1 where n is one axis; UA, UB 1:
  * elements of A, of B stand together along k where their layout is LK;
- * CV elements of C that stand together; SPLIT 1: sums go to the workspace; EPI 1: generated.cuh.
+ * CV elements of C that stand together; GROUP: products of one launch; SPLIT 1: sums go to the workspace; EPI 1: generated.cuh.
  *
  * Rules (RULE_A, RULE_B by row and k of the side, RULE_C by m and n; bits below): half of a side is stored. Tiles of k that are zero are not visited, tiles that are stored are
  * loaded as ever, those of the mirror image with exchanged strides; tiles on the diagonal element by element. What a copy cannot do (ones on the diagonal, conjugates of the mirror
@@ -38,6 +38,9 @@
 #ifndef PTRS
 #    define PTRS 0
 #endif
+#ifndef GROUP
+#    define GROUP 0
+#endif
 #ifndef CA
 #    define CA 0
 #    define CB 0
@@ -50,9 +53,10 @@ struct st_ax {
     i64 len, a, b, c;
     u32 mul, shift;
 };
+enum { ST_AXES = GROUP ? 1 : 4 };
 struct st_list {
     i64 count;
-    st_ax ax[4];
+    st_ax ax[ST_AXES];
 };
 struct st_window {
     i32 limit, offset;
@@ -67,8 +71,24 @@ struct st_params {
     u32 tiles_m, tiles_n, splits, k_split; /* k of a split, a multiple of BK */
     double alpha, beta, alpha_im, beta_im;
     i64 offset[3]; /* of the rules: A and B by row and k of the side, C */
+#if !GROUP
     st_epi epi;
+#endif
 };
+/* GROUP: most products of a launch, each of one axis a list; end: blocks of all up to this one */
+#if GROUP
+struct st_group {
+    u32 count, end[GROUP];
+    st_params member[GROUP];
+};
+#    define ST_PARAMS st_group group
+#    define ST_TAKE_PARAMS                                       \
+        u32 block = blockIdx.x;                                  \
+        const st_params &p = group.member[member_of(group, block)];
+#else
+#    define ST_PARAMS st_params p
+#    define ST_TAKE_PARAMS const u32 block = blockIdx.x;
+#endif
 /* blocks a multiprocessor: coordinates of a window, or several axes of k, need the registers of one */
 #define ST_BLOCKS ((WIN || KAX > 1) && MINB > 1 ? MINB - 1 : MINB)
 #if defined(__CUDACC__)
@@ -92,7 +112,7 @@ template <int W> INL i64 list_offset(const st_list &l, u32 i, u32 *idx = 0)
 {
     i64 off = 0;
 #pragma unroll
-    for (int d = 3; d > 0; d--) {
+    for (int d = ST_AXES - 1; d > 0; d--) {
         u32 at = 0;
         if (d < l.count) {
             const u32 q = quotient(i, l.ax[d]);
@@ -105,6 +125,23 @@ template <int W> INL i64 list_offset(const st_list &l, u32 i, u32 *idx = 0)
     if (idx) idx[0] = i;
     return off + (i64)i * stride_of<W>(l.ax[0]);
 }
+
+#if GROUP
+/* Whose block it is; `block` becomes its number there. */
+INL u32 member_of(const st_group &g, u32 &block)
+{
+    u32 lo = 0, n = g.count - 1;
+    while (n) { /* the first member whose blocks end behind this one */
+        const u32 half = n / 2;
+        if (g.end[lo + half] <= block)
+            lo += half + 1, n -= half + 1;
+        else
+            n = half;
+    }
+    if (lo) block -= g.end[lo - 1];
+    return lo;
+}
+#endif
 
 /* The side's matrix of batch item g. */
 template <class T, int W> INL T *matrix(const st_params &p, u32 g)
@@ -119,12 +156,12 @@ struct st_tile {
     u32 g, m0, n0, split, k0, k1;
 };
 /* Block -> tile, in groups of 8 rows of tiles, so that blocks that run together share A and B in L2. */
-template <int TILE_M, int TILE_N> INL st_tile tile_of(const st_params &p)
+template <int TILE_M, int TILE_N> INL st_tile tile_of(const st_params &p, u32 block)
 {
     st_tile t;
     const u32 each = p.tiles_m * p.tiles_n, group = 8 * p.tiles_n;
-    t.g = blockIdx.x / each;
-    const u32 i = blockIdx.x - t.g * each, first = i / group * 8, rows = min(p.tiles_m - first, 8u), j = i - first * p.tiles_n;
+    t.g = block / each;
+    const u32 i = block - t.g * each, first = i / group * 8, rows = min(p.tiles_m - first, 8u), j = i - first * p.tiles_n;
     t.m0 = (first + j % rows) * TILE_M;
     t.n0 = j / rows * TILE_N;
     t.split = blockIdx.y;

@@ -131,6 +131,13 @@ bool st_generic_takes(const st_grow *row, const st_gproblem *g, int64_t math, ch
 extern const st_provider st_generic_provider;
 extern const st_tiles st_generic_tiles; /* generic_tile.c */
 
+/* generic_group.c: an st_group_runner (tile/grouped.h) */
+struct st_member;
+strata_status st_generic_group(strata_handle *h, const char *who, const struct st_member *const m[],
+                               int64_t count, bool done[]);
+/* Microseconds of a block when its multiprocessor is full of them */
+double st_generic_tile_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu);
+
 void st_generic_register(void);        /* generic.c */
 void st_cuda_reference_register(void); /* reference_cuda.c */
 const char *st_cuda_type(int type);    /* "bf16", "e4m3": the name in device code */

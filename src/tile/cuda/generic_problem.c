@@ -172,6 +172,11 @@ static double step_us(const st_grow *row, const st_gproblem *g, const st_gconfig
     return clocks / clock * (g->window ? 1.5 : 1);
 }
 
+double st_generic_tile_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
+{
+    return step_us(row, g, f, gpu) * (double)st_ceil_div(g->K, row->bk) + 1;
+}
+
 static int64_t tiles(const st_grow *row, const st_gproblem *g)
 {
     return st_ceil_div(g->M, row->bm) * st_ceil_div(g->N, row->bn) * g->G;
