@@ -174,7 +174,8 @@ STRATA_API strata_tensor strata_packed(const void *data, strata_type type, int64
 STRATA_API strata_tensor strata_band(const void *data, strata_type type, int64_t rows, int64_t cols,
                                      int64_t kl, int64_t ku, strata_order order, int64_t ld);
 /* A batch whose matrices lie anywhere: `address` is an array of `count` addresses of matrices with the dims and strides of `matrix` (whose own address is
- * not used). On a GPU the array lies in device memory or in host memory, the matrices in device memory. */
+ * not used). On a GPU the array lies in device memory or in host memory, the matrices in device memory. Calls refuse a NULL among the addresses and results
+ * that share memory with each other or with an input, but in an array in device memory, which is not looked at. */
 STRATA_API strata_tensor strata_pointers(strata_tensor matrix, const void *const *address, int64_t count);
 
 STRATA_API const char *strata_status_name(strata_status s);     /* "STRATA_ERROR_SHAPE" */

@@ -258,6 +258,7 @@ STRATA_API strata_status strata_trcopy(strata_handle *h, strata_tensor from, str
 /* ---- batched factorisations -------------------------------------------------------------------------------------------------
  * For many small matrices (each is one thread's on the CPU, one team of threads' on a GPU): A is rank 2 or a batch (rank 3 and more, or addresses),
  * f32 f64 c64 c128, any strides; every other operand has the same batch dims. pivots, i32 or i64, count from 0: row k changed places with row pivots[k].
+ * Pivots that are read are checked on the CPU to name rows (0 to n - 1); LAPACK's count from 1.
  * info, i32 or i64, one number an item: 0, or 1 + the first k at which a diagonal element was exactly 0. An info of zeros ({0}: a tensor of
  * type STRATA_NONE) is not written; pivots likewise mean no exchange of rows. Outputs may not overlap other operands.
  * The bits of an item do not depend on the others. Storage and rules are LAPACK's (Users' Guide, 3rd ed., 1999), but for the count from 0. */

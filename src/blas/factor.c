@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* factor.c - batched factorisations: checks, the description, and who runs it. */
 #include "blas/factor.h"
+#include "blas/product.h"
 #include "runtime/gpu.h"
 #include <stdio.h>
 #include <string.h>
@@ -160,6 +161,32 @@ static strata_status run_cpu(call *c)
     return s;
 }
 
+/* Pivots that are read name rows of the matrix. */
+static strata_status check_pivots(call *c)
+{
+    const st_factor *f = &c->f;
+    const st_factor_view *v = &f->view[ST_FACTOR_P];
+    if (!v->ptr || (f->op != ST_GETRS && f->op != ST_GETRI)) return STRATA_OK;
+    for (int64_t i = 0; i < f->items; i++) {
+        const char *p = st_factor_at(f, ST_FACTOR_P, i, f->index);
+        for (int64_t k = 0; k < f->n; k++) {
+            const char *x = p + k * v->rs * f->index;
+            const int64_t row =
+                f->index == 8 ? *(const int64_t *)(const void *)x : *(const int32_t *)(const void *)x;
+            if (ST_LIKELY(row >= 0 && row < f->n)) continue;
+            char item[48] = "";
+            if (f->batch) snprintf(item, sizeof item, " of item %lld", (long long)i);
+            st_fail(&c->h->err, STRATA_ERROR_ARGUMENT,
+                    "%s: pivots[%lld]%s is %lld, but LU has the rows 0 to %lld", c->who, (long long)k, item,
+                    (long long)row, (long long)(f->n - 1));
+            st_err_remedy(&c->h->err,
+                          "pivots count from 0, as strata_getrf gives them; subtract 1 from LAPACK's ipiv");
+            return STRATA_ERROR_ARGUMENT;
+        }
+    }
+    return STRATA_OK;
+}
+
 static strata_status reach(call *c)
 {
     strata_handle *h = c->h;
@@ -185,11 +212,15 @@ static strata_status finish(call *c)
         return st_fail(&c->h->err, STRATA_ERROR_TYPE, "%s: pivots is %s and info is %s; both have one type",
                        c->who, strata_type_name((strata_type)P->type),
                        strata_type_name((strata_type)I->type));
-    if ((s = check_apart(c))) return s;
+    unsigned written = 0;
+    for (int o = 0; o < ST_FACTOR_OPERANDS; o++) written |= (unsigned)(c->t[o] && c->written[o]) << o;
+    if ((s = check_apart(c)) ||
+        (s = st_addresses_check(c->h, c->who, c->t, c->name, written, ST_FACTOR_OPERANDS)))
+        return s;
     describe(c);
     if (c->f.items == 0) return STRATA_OK;
     if (!c->h->gpu)
-        s = run_cpu(c);
+        s = (s = check_pivots(c)) ? s : run_cpu(c);
     else if (!(s = reach(c)))
         s = st_factor_cuda(c->h, c->who, &c->f);
     if (c->h->gpu) st_gpu_run_end(c->h);

@@ -119,6 +119,9 @@ strata_status st_gemm_check(strata_handle *h, const char *who, const strata_tens
             if (st_tensor_overlap(t[i], C))
                 return st_fail(e, STRATA_ERROR_ALIAS,
                                "%s: C overlaps %s in memory; the product needs a C of its own", who, name[i]);
+    if (addresses && st_addresses_any(A, B, C))
+        return st_addresses_check(h, who, (const strata_tensor *[]){C, A, B}, (const char *[]){"C", "A", "B"},
+                                  1, 3);
     return STRATA_OK;
 }
 

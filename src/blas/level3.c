@@ -120,6 +120,10 @@ static strata_status run(strata_handle *h, update *u, const strata_scalar *alpha
     if (s || (s = check_result(h, u)) || (s = check_factor(h, u, "A", u->A)) ||
         (two && (s = check_factor(h, u, "B", u->B))) || (s = factors(h, u, alpha, beta)))
         return s;
+    if (st_addresses_any(u->A, u->B, u->C) &&
+        (s = st_addresses_check(h, u->who, (const strata_tensor *[]){u->C, u->A, two ? u->B : NULL},
+                                (const char *[]){"C", "A", "B"}, 1, 3)))
+        return s;
     s = one(h, u, u->A, u->B, u->alpha, u->beta);
     const double swapped[2] = {u->alpha[0], u->hermitian ? -u->alpha[1] : u->alpha[1]}, add[2] = {1, 0};
     if (!s && two && (u->alpha[0] != 0 || u->alpha[1] != 0)) s = one(h, u, u->B, u->A, swapped, add);

@@ -56,6 +56,9 @@ static strata_status run(strata_handle *h, const char *who, bool solve, const st
     const uint64_t t0 = st_trace_begin();
     if (s || (s = check(h, who, A, B)) || (s = st_contract_scalar(h, who, "alpha", alpha, B->type, va)))
         return s;
+    if (st_addresses_any(A, B, B) &&
+        (s = st_addresses_check(h, who, (const strata_tensor *[]){B, A}, (const char *[]){"B", "A"}, 1, 2)))
+        return s;
     const int ra = A->rank, rb = B->rank;
     st_triangle t = {.type = B->type,
                      .solve = solve,

@@ -14,6 +14,15 @@ void st_product_describe(const strata_tensor *A, const strata_tensor *B, const s
  * addresses is one batch dim and the only one. */
 strata_status st_product_check_batch(strata_handle *h, const char *who, const char *name,
                                      const strata_tensor *t, const char *out, const strata_tensor *C);
+/* addresses.c: of operands given by arrays of addresses (t[i] may be NULL: no such operand): no entry is NULL, and no matrix of those that `written` has a bit
+ * for shares memory with another. Costs nothing where no operand is such an array. */
+enum { ST_ADDRESSES = 4 };
+strata_status st_addresses_check(strata_handle *h, const char *who, const strata_tensor *const t[],
+                                 const char *const name[], unsigned written, int n);
+ST_INLINE bool st_addresses_any(const strata_tensor *a, const strata_tensor *b, const strata_tensor *c)
+{
+    return ((a->flags | b->flags | c->flags) & STRATA_TENSOR_POINTERS) != 0;
+}
 /* Does strata_gemm take these types on this handle? */
 bool st_gemm_types_fit(const strata_handle *h, int a, int b, int c);
 /* The checks of strata_gemm's operands and options (which are not NULL) but for an epilogue's. */

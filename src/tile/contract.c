@@ -85,6 +85,22 @@ strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, c
     return s;
 }
 
+strata_status st_contract_addresses(strata_handle *h, const st_contract_plan *p, void *const data[],
+                                    bool reads)
+{
+    const st_contract *c = &p->problem;
+    if (ST_LIKELY(!c->pointers)) return STRATA_OK;
+    for (int o = reads ? 0 : 2; o < 3; o++)
+        for (int64_t i = 0; c->pointers >> o & 1 && i < c->batch.ax[0].len; i++)
+            if (ST_UNLIKELY(!((void *const *)data[o])[i]))
+                return st_fail(
+                    &h->err, STRATA_ERROR_ARGUMENT,
+                    "strata_plan_run: data[%d] is an array of %lld addresses, of which number %lld "
+                    "(counted from 0) is NULL (%s)",
+                    o, (long long)c->batch.ax[0].len, (long long)i, p->base.title);
+    return STRATA_OK;
+}
+
 const char *st_contract_rules(const st_contract *c, char *buf, size_t n)
 {
     const st_rule *r[] = {&c->rule_a, &c->rule_b, &c->rule_c};

@@ -29,6 +29,10 @@ strata_status st_contract_scalars(strata_handle *h, const st_contract_plan *p, c
 strata_status st_contract_scalars_complex(strata_handle *h, const st_contract_plan *p, const strata_run *r,
                                           double alpha[2], double beta[2]);
 
+/* On a CPU: no entry of an array of addresses is NULL; `reads`: of A and B too. */
+strata_status st_contract_addresses(strata_handle *h, const st_contract_plan *p, void *const data[],
+                                    bool reads);
+
 /* Product of an axis list's lengths (1 for none). */
 int64_t st_axes_len(const st_axes *l);
 

@@ -346,11 +346,13 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     strata_status s = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
     if (s) return s;
     if (p->M == 0 || p->N == 0 || p->G == 0) return STRATA_OK;
+    const bool nothing = (alpha[0] == 0 && alpha[1] == 0) || p->K == 0;
+    if ((s = st_contract_addresses(h, &p->head, data, !nothing))) return s;
     const uint64_t t0 = st_trace_begin();
     char *ws = st_plan_workspace(h, plan, r);
     if (!ws) return h->err.status;
     job j = {p, data, {alpha[0], alpha[1], beta[0], beta[1]}, ws};
-    if ((alpha[0] == 0 && alpha[1] == 0) || p->K == 0) {
+    if (nothing) {
         view v;
         v.p = p;
         v.j = &j;

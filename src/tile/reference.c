@@ -183,6 +183,7 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     j.alpha = (number){alpha[0], alpha[1]};
     j.beta = (number){beta[0], beta[1]};
     j.nothing = (alpha[0] == 0 && alpha[1] == 0) || p->K == 0;
+    if (p->M > 0 && p->N > 0 && (s = st_contract_addresses(h, &p->head, data, !j.nothing))) return s;
     st_win_for(h, p, p->G * p->M, p->us, row_task, &j);
     if (ST_UNLIKELY(t0))
         st_trace_end(t0, "tile", plan->chosen.kernel, "%lld x %lldx%lldx%lld", (long long)p->G,
