@@ -11,6 +11,7 @@
  * Products in the workspace are f32 (f64 in programs of f64, i32 for integers). A loader's values have the type of the other factor where that is a
  * float, else f32. */
 #include "blas/fused_problem.h"
+#include "runtime/gpu.h"
 #include "tile/gemm_mixed.h"
 #include "tile/tile.h"
 #include <pthread.h>
@@ -307,6 +308,62 @@ static void describe_operands(const st_fused *f, fused_plan *p)
              f->t.products, f->t.products > 1 ? "s" : "");
 }
 
+/* ---- predicted times ---------------------------------------------------------------------------------------------- */
+
+/* Multiply-adds a microsecond that a product of this type reaches: on a GPU those of Hopper's units at three quarters (tile/cuda has the exact models),
+ * which is enough to compare forms of the same products. */
+static double rate_of(const st_fused *f, int type)
+{
+    const st_cpu *cpu = f->h->cpu;
+    if (!f->h->gpu) return 0.44 * st_contract_peak(cpu, type == STRATA_F64 ? STRATA_F64 : STRATA_F32);
+    const double macs = type == STRATA_F16 || type == STRATA_BF16  ? 2048
+                        : type == STRATA_F64 || type == STRATA_F32 ? 128
+                        : strata_type_bits((strata_type)type) == 8 ? 4096
+                                                                   : 128;
+    return 0.75 * macs * f->h->gpu->sms * f->h->gpu->clock_mhz;
+}
+
+/* What the program itself takes on n elements on one thread, beside moving them. */
+static double program_us(const st_fused *f, double n)
+{
+    const double slow = f->h->cpu->level >= ST_LEVEL_AVX512 ? 1 : 2;
+    return f->h->gpu ? 0 : n * st_expr_cost(f->x) * slow / 2800;
+}
+
+/* Before anything is built: products by their operations, what is stored in between by its bytes. */
+static double cost(const st_fused *f, int form)
+{
+    const double threads = f->h->gpu ? 1 : st_threads(f->h),
+                 bandwidth = f->h->gpu ? f->h->gpu->copy_bytes_per_us : 20000, launch = f->h->gpu ? 3 : 1;
+    double us = 0, moved = 0;
+    for (int i = 0; i < f->t.products; i++) {
+        const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[i])].tensor;
+        const double n = (double)strata_count(f->op[st_fused_product_at(f, i)].tensor);
+        us += n * (double)X->dim[X->rank - 1] / rate_of(f, f->f64 ? STRATA_F64 : X->type);
+        if (form == AS_STEPS || i + 1 < f->t.products) moved += 8 * n;
+        if (i == 0) us += program_us(f, n);
+    }
+    for (int i = 0; i < f->t.loaders; i++)
+        moved += 20 * (double)strata_count(f->op[st_fused_loader_at(f, i)].tensor);
+    return us / threads + moved / bandwidth + launch * f->temps;
+}
+
+/* The sum of the steps' own predictions, and of the program where it is an epilogue. */
+static double steps_us(const st_fused *f, const fused_plan *p, int form)
+{
+    double us = 0;
+    for (int v = 0; v < 2; v++) {
+        const double times = v ? (double)p->tail : (double)(p->chunks - p->tail);
+        for (int i = 0; i < STEPS; i++)
+            if (p->step[v][i].plan) us += times * p->step[v][i].plan->chosen.us;
+    }
+    if (form == EPILOGUE)
+        us += program_us(f, (double)strata_count(f->op[st_fused_product_at(f, f->t.products - 1)].tensor));
+    return us;
+}
+
+/* ---- building ----------------------------------------------------------------------------------------------------- */
+
 /* All of it as one step on the operands as they are. */
 static strata_status packed_step(const st_fused *f, fused_plan *p)
 {
@@ -383,6 +440,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     }
     if (form == PACKED) s = packed_step(&f, p);
     p->base.workspace = p->inner_at + p->inner;
+    if (!s && form != PACKED) p->base.predicted = steps_us(&f, p, form);
     st_fused_free(&f);
     if (s) {
         strata_plan_destroy(&p->base);
@@ -390,24 +448,6 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
     }
     *plan = &p->base;
     return STRATA_OK;
-}
-
-static double cost(const st_fused *f, int form)
-{
-    const st_cpu *cpu = f->h->cpu;
-    const double threads = f->h->gpu ? 1 : st_threads(f->h), slow = cpu->level >= ST_LEVEL_AVX512 ? 1 : 2;
-    double us = 0, moved = 0;
-    for (int i = 0; i < f->t.products; i++) {
-        const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[i])].tensor;
-        const double n = (double)strata_count(f->op[st_fused_product_at(f, i)].tensor);
-        us += 2 * n * (double)X->dim[X->rank - 1] /
-              (0.88 * st_contract_peak(cpu, f->f64 ? STRATA_F64 : STRATA_F32));
-        if (form == AS_STEPS || i + 1 < f->t.products) moved += 8 * n;
-        if (i == 0) us += n * st_expr_cost(f->x) * slow / 2800;
-    }
-    for (int i = 0; i < f->t.loaders; i++)
-        moved += 20 * (double)strata_count(f->op[st_fused_loader_at(f, i)].tensor);
-    return us / threads + moved / 20000 + f->temps;
 }
 
 static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *x, int max)

@@ -415,6 +415,7 @@ strata_status st_plan_build(strata_handle *h, const st_problem *pr, size_t limit
     p->op = pr->op;
     p->where = c->provider->where;
     p->chosen = *c;
+    if (p->predicted > 0) p->chosen.us = p->predicted;
     snprintf(p->device, sizeof p->device, "%s", h->device);
     st_code_write(c, p->code);
     st_order_words(c, p->order, sizeof p->order);

@@ -291,7 +291,7 @@ static strata_status make(strata_handle *h, const st_problem *pr, const strata_c
         if (callers) (*plan)->kept = keep(pr, &c);
         if (ST_UNLIKELY(t0))
             st_trace_end(t0, "plan", c.best->kernel, "%s: %d candidates, predicted %.1f us, workspace %zu%s",
-                         (*plan)->title, c.count, c.best->us, (*plan)->workspace,
+                         (*plan)->title, c.count, (*plan)->chosen.us, (*plan)->workspace,
                          c.reordered ? ", another order of summation than the usual one" : "");
     } else if (ST_UNLIKELY(t0)) {
         st_trace_end(t0, "plan", "none", "%d candidates", c.count);
@@ -372,6 +372,7 @@ int strata_plan_candidates(const strata_plan *p, int i, strata_candidate *c)
     if (!alive(p) || !p->kept || !c || i < 0 || i >= p->kept->count) return 0;
     st_plan_candidate(&p->kept->list[i], &p->chosen, c);
     c->chosen = i == p->kept->chosen;
+    if (c->chosen) c->predicted_us = p->chosen.us;
     return 1;
 }
 

@@ -126,6 +126,8 @@ struct strata_plan {
     char device[32];
     char title[200];     /* the problem in words: "gemm f32 512x128x256, A row, B col" (build fills it) */
     double flops, bytes; /* useful operations and compulsory bytes, for roofline and benches */
+    double
+        predicted; /* microseconds, where building knows better than the candidate did (the sum of a plan's steps); 0: it does not */
     st_candidate chosen;
     char code[STRATA_PLAN_CODE];
     char order[192];

@@ -117,7 +117,7 @@ void st_plan_write_text(strata_plan *p, const st_choice *c)
     put(&t, "%s on %s\n", p->title, p->device);
     put(&t, "  kernel     %s    workspace ", best->kernel);
     put_size(&t, p->workspace);
-    put(&t, "    predicted %.1f us%s\n", best->us, p->where == ST_ON_CPU ? " on one thread" : "");
+    put(&t, "    predicted %.1f us%s\n", p->chosen.us, p->where == ST_ON_CPU ? " on one thread" : "");
     if (p->flops > 0 || p->bytes > 0)
         put(&t, "  work       %.4g Mflop, %.4g MB at least, %.3g flop/byte\n", p->flops * 1e-6,
             p->bytes * 1e-6, p->bytes > 0 ? p->flops / p->bytes : 0.0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan_text.c - what plans say of themselves is right: work, orders, predicted times. */
 #include "support.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strata.h>
 #include <string.h>
@@ -67,9 +69,65 @@ static void exact_products_are_not_rounded(void **state)
     assert_int_equal(seen, 3);
 }
 
+static double predicted(const strata_plan *p, int step)
+{
+    char head[32];
+    const char *at = strata_plan_describe(p);
+    snprintf(head, sizeof head, "step %d", step);
+    if (step) at = strstr(at, head);
+    at = at ? strstr(at, "predicted ") : NULL;
+    test_check(at != NULL, "no prediction of step %d in\n%s", step, strata_plan_describe(p));
+    return atof(at + strlen("predicted "));
+}
+
+/* A fused plan's time is microseconds: that of its steps together. */
+static void fused_times(void **state)
+{
+    (void)state;
+    static float x[512 * 512], w[512 * 512], out[512 * 512];
+    static const struct {
+        const char *kernel, *program;
+        int steps;
+    } form[] = {{"fused_epilogue", "out = gelu(X @ W)", 1},
+                {"fused_epilogue", "out = silu(X @ W) * (W @ X)", 2},
+                {"fused_steps", "s = X @ W; out = s - max(s)", 2},
+                {"fused_steps", "out = (X @ W) * (W @ X)", 3},
+                {"fused_steps", "out = X @ (W * 2)", 3}};
+    double once[TEST_COUNT(form)];
+    for (int size = 128; size <= 512; size *= 2)
+        for (int i = 0; i < TEST_COUNT(form); i++) {
+            const strata_operand o[] = {
+                {"X", strata_matrix(x, STRATA_F32, size, size, STRATA_ROW_MAJOR, 0)},
+                {"W", strata_matrix(w, STRATA_F32, size, size, STRATA_ROW_MAJOR, 0)},
+                {"out", strata_matrix(out, STRATA_F32, size, size, STRATA_ROW_MAJOR, 0)},
+                {NULL, {0}}};
+            const strata_choice c = {.kernel = form[i].kernel};
+            strata_plan *p;
+            test_ok(h, strata_fused_plan(h, form[i].program, o, NULL, &c, &p));
+            const double all = predicted(p, 0);
+            double sum = 0;
+            for (int k = 1; k <= form[i].steps; k++) sum += predicted(p, k);
+            /* an epilogue's program is in the whole alone: at most 40 cycles an element; each number is rounded to 0.1 */
+            const double program = form[i].kernel[6] == 'e' ? 40.0 * size * size / 2800 : 0;
+            test_check(all >= sum - 0.1 * form[i].steps && all <= sum + program + 0.1 * form[i].steps + 0.1,
+                       "%s of %d: %g us, its steps %g\n%s", form[i].program, size, all, sum,
+                       strata_plan_describe(p));
+            /* twice the size is eight times the operations */
+            test_check(size == 128 || (all > 3 * once[i] && all < 12 * once[i]),
+                       "%s: %g us of %d, %g of the half", form[i].program, all, size, once[i]);
+            once[i] = all;
+            strata_candidate x0;
+            for (int k = 0; strata_plan_candidates(p, k, &x0); k++)
+                if (x0.chosen)
+                    test_check(fabs(x0.predicted_us - all) <= 0.06, "%g, %g", x0.predicted_us, all);
+            strata_plan_destroy(p);
+        }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(work_counted_once), T(exact_products_are_not_rounded)};
+    const struct CMUnitTest tests[] = {T(work_counted_once), T(exact_products_are_not_rounded),
+                                       T(fused_times)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
