@@ -211,7 +211,8 @@ static strata_status full(strata_handle *h, const char *who, const strata_scalar
     st_contract c;
     void *data[3 + ST_EPI_OPERANDS] = {A->data, B->data, C->data};
     st_product_describe(A, B, C, &c);
-    if (h->gpu) c.math = o->math; /* the CPU's arithmetic is exact whatever is allowed */
+    /* the CPU's arithmetic is exact whatever is allowed, but for complex products by three real ones */
+    if (h->gpu || (o->math == STRATA_MATH_3M && st_type_is_complex(C->type))) c.math = o->math;
     if (o->epilogue && (s = add_epilogue(h, who, A, B, C, o, !plan, &c, data))) return s;
     if (!o->epilogue && o->operands && o->operands[0].name)
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,

@@ -17,6 +17,7 @@ static void register_all(void)
     st_plan_register(&st_gemm_skinny_provider);
     st_plan_register(&st_gemm_packed_provider);
     st_plan_register_tiles(&st_gemm_packed_tiles);
+    st_plan_register(&st_gemm_3m_provider);
     st_plan_register(&st_gemm_structured_provider);
     st_window_register();
     st_reference_register();

@@ -67,7 +67,7 @@ double st_contract_peak(const st_cpu *cpu, int type); /* flops per microsecond a
 /* Providers of plain products (gemm_small.c, skinny.c, gemm_packed.c) and of windowed ones (window.c), and the slow one that always
  * works (reference.c), in the order in which st_tile_init registers them. */
 extern const st_provider st_gemm_small_provider, st_gemm_skinny_provider, st_gemm_packed_provider,
-    st_gemm_structured_provider;
+    st_gemm_structured_provider, st_gemm_3m_provider;
 bool st_gemm_structured(const st_contract *c); /* halves, unit diagonals, addresses: gemm_structured.c's */
 extern const st_engine st_contract_engine;     /* contract_key.c */
 extern const st_tiles st_gemm_packed_tiles;    /* gemm_prepared.c */

@@ -95,8 +95,13 @@ ST_INLINE int column_of(int type)
 /* DIRECT: real multiplications of a product that strata_gemm runs without a plan; of one whose plan would use several threads, fewer. */
 enum { DIRECT = 1 << 20, DIRECT_SHARED = 1 << 18, TURN_BYTES = 1 << 16 };
 
-static void run_in_place(const st_small_kernel *kr, const int64_t es, int64_t m, int64_t n, st_small_shape *s,
-                         const char *a, const char *b, char *c, double alpha, double beta)
+const st_small_kernel *st_small_kernel_of(const st_cpu *cpu, int type)
+{
+    return direct[cpu->level][column_of(type)];
+}
+
+void st_small_in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t n, st_small_shape *s,
+                       const char *a, const char *b, char *c, double alpha, double beta)
 {
     const st_small_width *w = width_for(kr, n);
     for (int64_t j = 0; j < n;) {
@@ -165,7 +170,7 @@ static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plai
                         : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars)))
         return false;
     if (bcs == 1 || n == 1) {
-        run_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
+        st_small_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
         return true;
     }
     const st_small_view v = {m, n, k, s.ars, s.acs, s.brs, s.crs, 0};

@@ -23,6 +23,11 @@ typedef struct st_small_split {
     st_small_part part[ST_SMALL_PARTS];
 } st_small_split;
 
+/* The kernels of this processor for f32, f64, c64 or c128. */
+const st_small_kernel *st_small_kernel_of(const st_cpu *cpu, int type);
+/* Tiles of one product whose B has unit column stride, no plan: s has k, the strides and pairs; its tiles and last are scratch. */
+void st_small_in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t n, st_small_shape *s,
+                       const char *a, const char *b, char *c, double alpha, double beta);
 void st_small_divide(const st_small_kernel *kr, int64_t es, const st_small_view *v, st_small_split *out);
 
 /* pairs: NULL for real products */

@@ -7,6 +7,7 @@
  * own, so that nobody waits. Nothing of it changes the order of a sum. */
 #include "tile/gemm.h"
 #include "tile/structured.h"
+#include "tile/cpu/tri_kernel.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum { MOST_PANELS = 1024, SMALL = 96 /* longest side of what runs without a pla
 typedef struct st_structured_plan {
     st_contract_plan head;
     const st_packed_kernel *kernel;
+    const st_tri_kernel *tri;
     int type, conj;
     int64_t es, nr, M, N, K, G;
     st_side a, b;
@@ -92,24 +94,6 @@ static part stored_columns(const st_rule *r, int64_t i0, int64_t h, int64_t j0, 
 MERGE(float)
 MERGE(double)
 
-/* c := t + beta c, n numbers side by side. Rows are short: a call of memcpy or a loop that peels would cost more than they do. */
-typedef float four_floats __attribute__((vector_size(16), aligned(4), may_alias));
-typedef double two_doubles __attribute__((vector_size(16), aligned(8), may_alias));
-#define ADD_ROW(T, V, W)                                                                         \
-    static void add_row_##T(T *c, const T *t, int64_t n, T beta)                                 \
-    {                                                                                            \
-        int64_t i = 0;                                                                           \
-        if (beta == 0) {                                                                         \
-            for (; i + (W) <= n; i += W) *(V *)(c + i) = *(const V *)(t + i);                    \
-            for (; i < n; i++) c[i] = t[i];                                                      \
-            return;                                                                              \
-        }                                                                                        \
-        for (; i + (W) <= n; i += W) *(V *)(c + i) = *(const V *)(t + i) + beta * *(V *)(c + i); \
-        for (; i < n; i++) c[i] = t[i] + beta * c[i];                                            \
-    }
-ADD_ROW(float, four_floats, 4)
-ADD_ROW(double, two_doubles, 2)
-
 static void merge_row(const st_structured_plan *p, char *c, const char *t, int64_t n, const st_factors *f)
 {
     float *fc = (float *)(void *)c;
@@ -118,11 +102,7 @@ static void merge_row(const st_structured_plan *p, char *c, const char *t, int64
     const double *dt = (const double *)(const void *)t;
     const bool complex = st_type_is_complex(p->type), single = st_type_part(p->type) == STRATA_F32;
     if (p->ccs == 1 && f->beta_im == 0) {
-        const int64_t numbers = complex ? 2 * n : n;
-        if (single)
-            add_row_float(fc, ft, numbers, (float)f->beta);
-        else
-            add_row_double(dc, dt, numbers, f->beta);
+        p->tri->add(c, t, complex ? 2 * n : n, f->beta);
     } else if (single && complex)
         merge_pairs_float(fc, p->ccs, ft, n, (float)f->beta, (float)f->beta_im);
     else if (complex)
@@ -404,6 +384,10 @@ static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *r
         return snprintf(why, n, "has one axis each of rows, columns and steps") < 0;
     if (st_kernel_why_not(row, h->cpu, why, n)) return false;
     p->kernel = row->impl;
+    p->tri = st_side_tri(row->needs & ST_ISA_AVX512 ? ST_LEVEL_AVX512
+                         : row->needs & ST_ISA_AVX2 ? ST_LEVEL_AVX2
+                                                    : ST_LEVEL_PORTABLE,
+                         row->type);
     p->type = row->type;
     p->es = (int64_t)strata_type_bits((strata_type)row->type) / 8;
     p->nr = (int64_t)p->kernel->nv * p->kernel->vl;
@@ -469,6 +453,21 @@ bool st_structured_direct(strata_handle *h, const st_contract *c, const double a
     char why[160];
     if (!row || !setup(h, &pr, row, &p, why, sizeof why)) return false;
     if (p.M == 0 || p.N == 0) return true;
+    if (!p.pointers && (p.ccs == 1 || p.N == 1)) {
+        const st_small_structured small = {p.type,
+                                           p.conj,
+                                           p.M,
+                                           p.N,
+                                           p.K,
+                                           p.crs,
+                                           p.a,
+                                           p.b,
+                                           p.rule_c,
+                                           data[p.swapped ? 1 : 0],
+                                           data[p.swapped ? 0 : 1],
+                                           data[2]};
+        if (st_structured_small(h->cpu, &small, alpha, beta)) return true;
+    }
     if (p.each > h->workspace_limit) return false;
     const st_enter e = st_handle_enter(h);
     if (ST_UNLIKELY(e == ST_IN_USE)) return false;

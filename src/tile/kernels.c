@@ -6,6 +6,7 @@
 #include "tile/cpu/skinny_kernel.h"
 #include "tile/cpu/conv_kernel.h"
 #include "tile/cpu/tri_kernel.h"
+#include "tile/cpu/three_kernel.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -35,6 +35,10 @@ int st_kernel_list(int i, strata_kernel_info *info); /* for st_plan_register_ker
 #define ST_ORDER_WIDENED                                                                                    \
     "factors widened to f32 (exact); k in ascending order in even blocks of at most 512, block sums added " \
     "in order"
+#define ST_ORDER_THREE                                                                                       \
+    "three real products of parts and of their sums (re + im), each k in ascending order in even blocks of " \
+    "at "                                                                                                    \
+    "most 512, block sums added in order"
 #define ST_ORDER_MODULO "integers modulo 2^32: any order is the same"
 #define ST_ORDER_SKINNY \
     "k in ascending order, one accumulator (B contiguous along n), or in lanes of one vector (along k)"

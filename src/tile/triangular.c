@@ -6,6 +6,7 @@
  * log2(n / leaf) times. The splits depend on n alone, and so do the orders of the sums. */
 #include "tile/triangular.h"
 #include "tile/contract.h"
+#include "tile/structured.h"
 #include "tile/cuda/triangle_cuda.h"
 #include <string.h>
 
@@ -99,12 +100,47 @@ static strata_status halve(strata_handle *h, const char *who, const st_triangle 
     return halve(h, who, giver, alpha);
 }
 
+/* A small product in place, at once. C^T = B^T A^T where the rows of B are contiguous along A's order. */
+static bool small(strata_handle *h, const st_triangle *t, const double alpha[2])
+{
+    if (h->gpu || t->solve || t->pointers || t->batch.count || t->n > ST_TRIANGLE_SMALL ||
+        t->cols > ST_TRIANGLE_SMALL || atomic_load_explicit(&st_trace_on, memory_order_relaxed))
+        return false;
+    static const double none[2];
+    const st_side plain = {{0, 0, 0, 0, 0}, t->bcs, t->brs, NULL, 0}; /* its lines are columns of B */
+    const int conj = st_type_is_complex((int)t->type) && t->rule.conj;
+    st_rule rule = t->rule;
+    rule.conj = 0;
+    st_small_structured s = {.type = (int)t->type, .a_data = t->a, .b_data = t->b, .c = t->b};
+    if (t->brs == 1 || t->n == 1) {
+        s.conj = 2 * conj;
+        s.M = t->cols;
+        s.N = s.K = t->n;
+        s.crs = t->bcs;
+        s.a = plain;
+        s.b = (st_side){rule, t->ars, t->acs, NULL, 0};
+        s.a_data = t->b;
+        s.b_data = t->a;
+    } else if (t->bcs == 1 || t->cols == 1) {
+        s.conj = conj;
+        s.M = s.K = t->n;
+        s.N = t->cols;
+        s.crs = t->brs;
+        s.a = (st_side){rule, t->ars, t->acs, NULL, 0};
+        s.b = plain;
+    } else {
+        return false;
+    }
+    return st_structured_small(h->cpu, &s, alpha, none);
+}
+
 strata_status st_tile_triangle(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
     st_triangle one = *t;
     const int64_t items = st_axes_len(&t->batch);
     if (t->n == 0 || t->cols == 0 || items == 0) return STRATA_OK;
     if (alpha[0] == 0 && alpha[1] == 0) return st_triangle_scale(h, who, t, alpha);
+    if (small(h, t, alpha)) return STRATA_OK;
     if (h->gpu) return st_cuda_triangle_call(h, who, t, alpha, halve);
     if (!t->pointers) return halve(h, who, t, alpha);
     /* addresses on the CPU: item by item */

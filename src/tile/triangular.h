@@ -30,6 +30,7 @@ strata_status st_triangle_scale(strata_handle *h, const char *who, const st_tria
                                 const double beta[2]);
 
 /* Diagonal blocks on the CPU, whole problems of their own, of order st_triangle_leaf_order at most. A GPU's are in cuda/triangle_cuda.h. */
+enum { ST_TRIANGLE_SMALL = 96 }; /* order and columns of products without packing */
 int64_t st_triangle_leaf_order(const strata_handle *h, int64_t type);
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t,
                                const double alpha[2]);

@@ -169,20 +169,14 @@ static strata_status run(strata_handle *h, leaf_job *j)
 
 strata_status st_triangle_leaf(strata_handle *h, const char *who, const st_triangle *t, const double alpha[2])
 {
-    const st_kernel_row *row = st_kernel_best("gemm_packed", (int)t->type, h->cpu),
-                        *tri = st_kernel_best("triangle", (int)t->type, h->cpu);
-    if (!row || !tri) {
-        st_triangle_columns(h, t, alpha);
-        return STRATA_OK;
-    }
-    leaf_job j = {.t = t, .kernel = row->impl, .tri = tri->impl, .alpha = {alpha[0], alpha[1]}};
+    leaf_job j = {.t = t,
+                  .kernel = st_side_packed(h->cpu->level, (int)t->type),
+                  .tri = st_side_tri(h->cpu->level, (int)t->type),
+                  .alpha = {alpha[0], alpha[1]}};
     j.es = (int64_t)strata_type_bits((strata_type)t->type) / 8;
     j.nr = (int64_t)j.kernel->nv * j.kernel->vl;
     j.panels = st_ceil_div(t->cols, j.nr);
     j.a = (st_side){t->rule, t->ars, t->acs, j.kernel->pack_a, j.kernel->mr};
-    if (j.tri->mr != j.kernel->mr || j.tri->nr != j.nr)
-        return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s and %s have different tiles", who, row->id,
-                       tri->id);
     const st_enter e = st_handle_enter(h);
     if (ST_UNLIKELY(e == ST_IN_USE)) return st_handle_in_use(who);
     const strata_status s = run(h, &j);

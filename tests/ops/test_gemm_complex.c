@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gemm_complex.c - complex products against a double loop in long double: every kernel row by its id and the plan's choice, views of any
  * strides between guard pages with NaN around every element, conjugates, complex factors, batches, zeros of every kind, NaN and Inf.
- * Bound: for each part of a result, 2 (k + 4) u times the sum of |re|+|im| products (Higham, Accuracy and Stability, section 3.6). */
+ * With STRATA_MATH_3M too, whose kernels refuse who does not allow it. Bound: for each part of a result, 2 (k + 4) u times the sum of |re|+|im| products (Higham, Accuracy and Stability, section 3.6). */
 #include "support.h"
 #include <math.h>
 #include <strata.h>
@@ -53,7 +53,7 @@ static long double size(num a) { return fabsl(a.re) + fabsl(a.im); }
 typedef struct problem {
     strata_type type;
     int64_t g, m, n, k;
-    bool ta, tb, tc, ca, cb;
+    bool ta, tb, tc, ca, cb, three; /* three: STRATA_MATH_3M is allowed */
     unsigned how;
     num alpha, beta;
 } problem;
@@ -113,9 +113,9 @@ static bool run(test_rng *r, const problem *p, const char *kernel)
     strata_tensor A, B, C;
     test_array a = make(r, p, p->m, p->k, p->ta, &A), b = make(r, p, p->k, p->n, p->tb, &B),
                c = make(r, p, p->m, p->n, p->tc, &C);
-    test_problem("%s %s %lld x %lldx%lldx%lld turned %d%d%d conj %d%d how %u alpha %g,%g beta %g,%g",
+    test_problem("%s %s %lld x %lldx%lldx%lld turned %d%d%d conj %d%d 3m %d how %u alpha %g,%g beta %g,%g",
                  kernel ? kernel : "chosen", strata_type_name(p->type), (long long)p->g, (long long)p->m,
-                 (long long)p->n, (long long)p->k, p->ta, p->tb, p->tc, p->ca, p->cb, p->how,
+                 (long long)p->n, (long long)p->k, p->ta, p->tb, p->tc, p->ca, p->cb, p->three, p->how,
                  (double)p->alpha.re, (double)p->alpha.im, (double)p->beta.re, (double)p->beta.im);
     fill(r, &A);
     fill(r, &B);
@@ -131,11 +131,12 @@ static bool run(test_rng *r, const problem *p, const char *kernel)
     const strata_tensor va = p->ca ? strata_conj(A) : A, vb = p->cb ? strata_conj(B) : B;
     const strata_scalar alpha = strata_complex((double)p->alpha.re, (double)p->alpha.im),
                         beta = strata_complex((double)p->beta.re, (double)p->beta.im);
+    const strata_gemm_options options = {.math = STRATA_MATH_3M}, *o = p->three ? &options : NULL;
     bool ran = true;
     if (kernel) {
         const strata_choice choice = {.kernel = kernel};
         strata_plan *plan;
-        const strata_status s = strata_gemm_plan(h, alpha, va, vb, beta, C, NULL, &choice, &plan);
+        const strata_status s = strata_gemm_plan(h, alpha, va, vb, beta, C, o, &choice, &plan);
         ran = s == STRATA_OK;
         if (!ran) test_check(s == STRATA_ERROR_UNSUPPORTED, "%s", strata_error(h));
         if (ran) {
@@ -144,7 +145,7 @@ static bool run(test_rng *r, const problem *p, const char *kernel)
             strata_plan_destroy(plan);
         }
     } else {
-        test_ok(h, strata_gemm(h, alpha, va, vb, beta, C, NULL));
+        test_ok(h, strata_gemm(h, alpha, va, vb, beta, C, o));
     }
     if (ran) {
         verify(p, &A, &B, old, &C);
@@ -193,6 +194,7 @@ static void every_kernel(void **state)
         for (int n = 0; n < test_rounds(40); n++) {
             problem p = any_problem(&r);
             p.type = c64 ? STRATA_C64 : STRATA_C128;
+            p.three = strstr(info.id, "_3m") != NULL;
             ran += run(&r, &p, info.id);
         }
     }
@@ -204,9 +206,49 @@ static void the_choice(void **state)
     (void)state;
     test_rng r = test_rng_make(42);
     for (int n = 0; n < test_rounds(150); n++) {
-        const problem p = any_problem(&r);
+        problem p = any_problem(&r);
+        p.three = test_chance(&r, 0.3);
         run(&r, &p, NULL);
     }
+}
+
+/* Large enough that three real products are chosen, by those alone who allow them: their bits differ, their error is within the bound of
+ * gemm_3m.c; the same bits for any number of threads. */
+static void three_products(void **state)
+{
+    (void)state;
+    if (strstr(strata_handle_device(h), "cuda")) skip();
+    enum { M = 190, N = 230, K = 700 };
+    test_rng r = test_rng_make(44);
+    test_array a = test_array_make(&r, STRATA_C64, 2, (int64_t[]){M, K}, TEST_PACKED),
+               b = test_array_make(&r, STRATA_C64, 2, (int64_t[]){K, N}, TEST_PACKED), c[4];
+    const strata_gemm_options options = {.math = STRATA_MATH_3M};
+    fill(&r, &a.t);
+    fill(&r, &b.t);
+    test_problem("three real products");
+    for (int i = 0; i < 4; i++) {
+        c[i] = test_array_make(&r, STRATA_C64, 2, (int64_t[]){M, N}, TEST_PACKED);
+        test_ok(h, strata_set_threads(h, i ? i : 1));
+        test_ok(h, strata_gemm(h, STRATA_ONE, a.t, b.t, STRATA_ZERO, c[i].t, i ? &options : NULL));
+    }
+    test_ok(h, strata_set_threads(h, 0));
+    const size_t bytes = sizeof(float) * 2 * M * N;
+    test_check(memcmp(c[0].t.data, c[1].t.data, bytes), "the exact product came of STRATA_MATH_3M");
+    test_check(!memcmp(c[1].t.data, c[2].t.data, bytes) && !memcmp(c[1].t.data, c[3].t.data, bytes),
+               "the number of threads shows");
+    const problem p = {.type = STRATA_C64, .m = M, .n = N, .k = K, .alpha = {1, 0}};
+    verify(&p, &a.t, &b.t, NULL, &c[1].t);
+    for (int i = 0; i < 4; i++) test_array_free(&c[i]);
+    test_array_free(&a);
+    test_array_free(&b);
+    strata_plan *plan;
+    strata_kernel_info info;
+    for (int i = 0; strata_kernels(i, &info); i++)
+        if (strstr(info.id, "_3m"))
+            test_error(h,
+                       strata_gemm_plan(h, STRATA_ONE, a.t, b.t, STRATA_ZERO, c[0].t, NULL,
+                                        &(strata_choice){.kernel = info.id}, &plan),
+                       strstr(info.id, "c64") ? STRATA_ERROR_UNSUPPORTED : STRATA_ERROR_ARGUMENT, info.id);
 }
 
 /* Results do not depend on how many threads there are. */
@@ -272,6 +314,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_kernel), cmocka_unit_test(the_choice),
-                                       cmocka_unit_test(threads), cmocka_unit_test(not_finite)};
+                                       cmocka_unit_test(three_products), cmocka_unit_test(threads),
+                                       cmocka_unit_test(not_finite)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
