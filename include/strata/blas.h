@@ -76,7 +76,7 @@ STRATA_GEMM_INLINE int strata_gemm_as_plain(const strata_scalar *alpha, const st
                                             const strata_tensor *C, const strata_gemm_options *o,
                                             strata_gemm_plain *p)
 {
-    if (o || alpha->ptr || beta->ptr || alpha->type || beta->type ||
+    if (o || alpha->ptr || beta->ptr || (alpha->type | beta->type | alpha->reserved | beta->reserved) ||
         ((A->rank ^ 2) | (B->rank ^ 2) | (C->rank ^ 2) | (A->type ^ C->type) | (B->type ^ C->type)) ||
         (A->error | B->error | C->flags | C->error) || (A->reserved | B->reserved | C->reserved) ||
         ((A->dim[0] ^ C->dim[0]) | (B->dim[0] ^ A->dim[1]) | (B->dim[1] ^ C->dim[1])))
@@ -247,7 +247,8 @@ STRATA_API strata_status strata_trsm(strata_handle *h, strata_scalar alpha, stra
  * with a factor (BLAS's omatcopy) is beta = 0. */
 STRATA_API strata_status strata_geam(strata_handle *h, strata_scalar alpha, strata_tensor A,
                                      strata_scalar beta, strata_tensor B, strata_tensor C);
-/* to := alpha from, where both lie in the same memory: from is the matrix as it is, to how it shall lie (transposed, another leading dimension). */
+/* to := alpha from, where both may lie in the same memory, however they overlap: from is the matrix as it is, to how it shall lie (transposed, another
+ * leading dimension). Views that overlap without being the same take a copy of the matrix for the time of the call; views that lie apart are strata_geam's copy. */
 STRATA_API strata_status strata_imatcopy(strata_handle *h, strata_scalar alpha, strata_tensor from,
                                          strata_tensor to);
 /* C := diag(x) A; C may be A. With transposed views of A and C: C := A diag(x). */

@@ -91,7 +91,7 @@ static const strata_vectors *plain(const strata_handle *h, const strata_tensor *
 /* A factor that is plainly a number. */
 ST_INLINE bool plain_factor(const strata_scalar *s, uint32_t type, double v[2])
 {
-    if (s->ptr || (s->im != 0 && !st_type_is_complex((int)type))) return false;
+    if (s->ptr || s->type || s->reserved || (s->im != 0 && !st_type_is_complex((int)type))) return false;
     v[0] = s->re, v[1] = s->im;
     return true;
 }

@@ -118,7 +118,7 @@ static bool plain(const strata_handle *h, const strata_tensor *A, uint32_t flags
 /* A factor that is plainly a number, rounded to the type. */
 ST_INLINE bool plain_factor(const strata_scalar *s, int type, bool real, double v[2])
 {
-    if (s->ptr || (s->im != 0 && (real || !st_type_is_complex(type)))) return false;
+    if (s->ptr || s->type || s->reserved || (s->im != 0 && (real || !st_type_is_complex(type)))) return false;
     const bool f32 = st_type_part(type) == STRATA_F32;
     v[0] = f32 ? (double)(float)s->re : s->re;
     v[1] = f32 ? (double)(float)s->im : s->im;

@@ -239,6 +239,12 @@ strata_status strata_set_parallel_for(strata_handle *h, strata_parallel_for f, v
         return st_fail(
             &h->err, STRATA_ERROR_ARGUMENT,
             "strata_set_parallel_for: threads is %d; say how many bodies may run at once, 1 to 256", threads);
+    if (!f && threads)
+        return st_fail(
+            &h->err, STRATA_ERROR_ARGUMENT,
+            "strata_set_parallel_for: threads is %d beside a function that is NULL, which restores "
+            "the library's team; give 0 there (strata_set_threads sizes the team)",
+            threads);
     h->parallel_for = f;
     h->parallel_user = user;
     h->parallel_threads = f ? threads : 0;

@@ -244,6 +244,8 @@ static void callers_parallel_for(void **state)
     test_ok(h, strata_set_parallel_for(h, NULL, NULL, 0));
     test_ok(h, strata_set_threads(h, 2));
     assert_int_equal(st_team_run(h, 2, BIG, body, &v), 2);
+    test_error(h, strata_set_parallel_for(h, NULL, NULL, -3), STRATA_ERROR_ARGUMENT, "threads is -3",
+               "give 0");
     test_error(h, strata_set_parallel_for(h, own_threads, NULL, 0), STRATA_ERROR_ARGUMENT,
                "strata_set_parallel_for", "threads is 0", "256");
     test_error(h, strata_set_parallel_for(h, own_threads, NULL, 257), STRATA_ERROR_ARGUMENT,
