@@ -222,6 +222,35 @@ STRATA_API strata_status strata_syr2(strata_handle *h, strata_scalar alpha, stra
 STRATA_API strata_status strata_her2(strata_handle *h, strata_scalar alpha, strata_tensor x, strata_tensor y,
                                      strata_tensor A);
 
+/* The same by numbers, for callers to whom views are a detour, on the CPU: what a short matrix needs (at most 512 rows and columns, and 384 KiB that are stored) is
+ * done at once, with no checks but those that keep operands apart. For all else the answer is STRATA_ERROR_UNSUPPORTED: nothing was done and no message was made;
+ * call the operators above. Both give the same bits. Lengths and strides count elements; addresses are those of elements (0, 0) and 0. */
+typedef enum strata_matvec_op {
+    STRATA_MATVEC_PRODUCT,  /* y := alpha A x + beta y */
+    STRATA_MATVEC_MULTIPLY, /* x := A x, A triangular */
+    STRATA_MATVEC_SOLVE,    /* x := A^-1 x, A triangular */
+    STRATA_MATVEC_UPDATE,   /* A := alpha x y^T + A */
+    /* A := alpha x y^T + alpha y x^T + A, or where A is hermitian A := alpha x y^H + conj(alpha) y x^H + A */
+    STRATA_MATVEC_UPDATE2
+} strata_matvec_op;
+typedef struct strata_matvec_plain {
+    int32_t op;     /* strata_matvec_op */
+    int32_t type;   /* strata_type: f32 f64 c64 c128 */
+    int32_t half;   /* only a triangle of A is stored: 1 the lower one, 2 the upper one; 0: all */
+    int32_t mirror; /* the other one is 0: zero, 1: symmetric, 2: hermitian */
+    int32_t unit;   /* the diagonal is 1 and not read */
+    int32_t packed; /* a packed triangle: by columns row = 1, col = 0, by rows the other way round */
+    int32_t conj, conj_x, conj_y; /* the elements of A, x, y are read conjugated */
+    int32_t reserved;             /* 0 */
+    int64_t m, n, row, col;       /* of A; from row to row, from column to column */
+    int64_t kl,
+        ku; /* diagonals below and above that are there: all is m and n, of a triangle 0 on its other side */
+    int64_t incx, incy;       /* of any sign, not 0 */
+    void *a, *x, *y;          /* UPDATE of a triangle: y is x again */
+    double alpha[2], beta[2]; /* re, im */
+} strata_matvec_plain;
+STRATA_API strata_status strata_matvec_run_plain(const strata_matvec_plain *p);
+
 /* ---- level 3 ----------------------------------------------------------------------------------------------------------------
  * Types as in level 2; batches (rank 3 and more, or addresses) as in strata_gemm. C is a triangle (strata_triangular, strata_symmetric or
  * strata_hermitian of it); the other one is neither read nor written. */

@@ -354,6 +354,69 @@ static strata_status planned(strata_handle *h, const char *who, const void *prob
     return s ? s : st_plan_execute(h, plan, data, &run);
 }
 
+/* ---- short matrices ---- */
+static bool brief(const strata_handle *h, const st_matvec *v, const double alpha[2], const double beta[2],
+                  void *const data[3])
+{
+    if (v->m > ST_MATVEC_SHORT || v->n > ST_MATVEC_SHORT) return false;
+    const strata_matvec_plain p = {.op = (int32_t)v->op,
+                                   .type = (int32_t)v->type,
+                                   .half = (int32_t)v->half,
+                                   .mirror = (int32_t)v->mirror,
+                                   .unit = (int32_t)v->unit,
+                                   .conj = (int32_t)v->conj,
+                                   .conj_x = (int32_t)v->conj_x,
+                                   .conj_y = (int32_t)v->conj_y,
+                                   .packed = v->store == ST_STORE_PACKED,
+                                   .m = v->m,
+                                   .n = v->n,
+                                   .row = v->row,
+                                   .col = v->col,
+                                   .kl = v->kl,
+                                   .ku = v->ku,
+                                   .incx = v->x,
+                                   .incy = v->y,
+                                   .a = data[0],
+                                   .x = data[1],
+                                   .y = data[2],
+                                   .alpha = {alpha[0], alpha[1]},
+                                   .beta = {beta[0], beta[1]}};
+    return st_matvec_kernels_of(p.type, h->cpu->isa)->brief(&p);
+}
+
+/* n elements from p on, `step` apart */
+typedef struct span {
+    uintptr_t lo, hi;
+} span;
+static span span_of(const void *p, int64_t n, int64_t step, int64_t es)
+{
+    const int64_t far = (n - 1) * step * es;
+    return (span){(uintptr_t)p + (uintptr_t)(far < 0 ? far : 0),
+                  (uintptr_t)p + (uintptr_t)(es + (far > 0 ? far : 0))};
+}
+static bool apart(span a, span b) { return a.hi <= b.lo || b.hi <= a.lo; }
+
+strata_status strata_matvec_run_plain(const strata_matvec_plain *p)
+{
+    const st_matvec_kernels *k = st_matvec_kernels_of(p->type, st_cpu_get()->isa);
+    if (!k || p->reserved || p->m <= 0 || p->n <= 0 || p->m > ST_MATVEC_SHORT || p->n > ST_MATVEC_SHORT ||
+        p->row < 0 || p->col < 0 || p->row > 1 << 30 || p->col > 1 << 30 || p->incx > 1 << 30 ||
+        p->incx < -(1 << 30) || p->incy > 1 << 30 || p->incy < -(1 << 30))
+        return STRATA_ERROR_UNSUPPORTED;
+    const int64_t es = p->type == STRATA_F32 ? 4 : p->type == STRATA_C128 ? 16 : 8;
+    const bool product = p->op == STRATA_MATVEC_PRODUCT, writes_a = p->op >= STRATA_MATVEC_UPDATE;
+    const span a = span_of(p->a,
+                           p->packed ? p->m * (p->m + 1) / 2 : (p->m - 1) * p->row + (p->n - 1) * p->col + 1,
+                           1, es),
+               x = span_of(p->x, writes_a ? p->m : p->n, p->incx, es);
+    if (!apart(a, x)) return STRATA_ERROR_UNSUPPORTED;
+    if (product || writes_a) {
+        const span y = span_of(p->y, writes_a ? p->n : p->m, p->incy, es);
+        if (!apart(a, y) || (product && !apart(x, y))) return STRATA_ERROR_UNSUPPORTED;
+    }
+    return k->brief(p) ? STRATA_OK : STRATA_ERROR_UNSUPPORTED;
+}
+
 strata_status st_matvec_run(strata_handle *h, const char *who, const st_matvec *v, const double alpha[2],
                             const double beta[2], void *const data[3])
 {
@@ -363,6 +426,7 @@ strata_status st_matvec_run(strata_handle *h, const char *who, const st_matvec *
         key.alignment = alignment(data);
         return planned(h, who, &key, sizeof key, alpha, beta, data);
     }
+    if (brief(h, v, alpha, beta, data)) return STRATA_OK;
     if (v->op == ST_MATVEC_PRODUCT) return product(h, who, v, alpha, beta, data);
     if (v->op == ST_MATVEC_UPDATE || v->op == ST_MATVEC_UPDATE2) {
         run_update(h, v, alpha, data);

@@ -8,15 +8,16 @@
 #define ST_POINTWISE_MATVEC_H
 #include "base/base.h"
 #include "runtime/handle.h"
+#include <strata/blas.h>
 #include <strata/plan.h>
 
+/* as in blas.h */
 typedef enum st_matvec_op {
-    ST_MATVEC_PRODUCT,  /* y := alpha A x + beta y */
-    ST_MATVEC_MULTIPLY, /* x := A x, A triangular */
-    ST_MATVEC_SOLVE,    /* x := A^-1 x, A triangular */
-    ST_MATVEC_UPDATE,   /* A := alpha x y^T + A */
-    /* A := alpha x y^T + alpha y x^T + A, or where A is hermitian A := alpha x y^H + conj(alpha) y x^H + A */
-    ST_MATVEC_UPDATE2
+    ST_MATVEC_PRODUCT = STRATA_MATVEC_PRODUCT,
+    ST_MATVEC_MULTIPLY = STRATA_MATVEC_MULTIPLY,
+    ST_MATVEC_SOLVE = STRATA_MATVEC_SOLVE,
+    ST_MATVEC_UPDATE = STRATA_MATVEC_UPDATE,
+    ST_MATVEC_UPDATE2 = STRATA_MATVEC_UPDATE2
 } st_matvec_op;
 enum { ST_STORE_STRIDED, ST_STORE_PACKED };
 
@@ -74,7 +75,11 @@ strata_status st_matcopy_cpu(strata_handle *h, const st_matcopy *c, const double
 /* ---- kernels of the CPU -----------------------------------------------------------------------------------------------------------
  * A line is a column of contiguous elements; a kernel takes a group of lines of one length, by their addresses. */
 enum { ST_MATVEC_LINES = 8 };
+/* What is short: at most so many rows, columns and bytes. */
+enum { ST_MATVEC_SHORT = 512, ST_MATVEC_SHORT_BYTES = 384 * 1024 };
 typedef struct st_matvec_kernels {
+    /* The whole operation on a short matrix of dense lines, one thread; false: nothing was done, the long way is for it. */
+    bool (*brief)(const strata_matvec_plain *p);
     /* y_i += sum over k of a[k]_i t_k, ascending; conj: of the a */
     void (*add)(int64_t m, int lines, const void *const a[], const void *t, bool conj, void *y);
     /* s_k += sum over i of a[k]_i x_i */

@@ -55,6 +55,41 @@ static void scaled(st_caller who, int type, int64_t n, strata_scalar beta, void 
                                 st_blas_vector(NULL, type, 0, 1), beta, st_blas_vector(y, type, n, incy)));
 }
 
+/* ---- short matrices ---- the numbers go to the kernels at once; false: the long way, which sees what is wrong too */
+static bool brief(strata_matvec_plain *p, int type, int64_t n, const void *x, int64_t incx, int64_t my,
+                  const void *y, int64_t incy)
+{
+    const int64_t es = (int64_t)st_blas_size(type);
+    if (!atomic_load_explicit(&st_blas_vectors[st_blas_index(type)], memory_order_acquire)) return false;
+    p->type = type;
+    p->x = (char *)(uintptr_t)x + (incx < 0 ? (1 - n) * incx * es : 0), p->incx = incx;
+    p->y = y ? (char *)(uintptr_t)y + (incy < 0 ? (1 - my) * incy * es : 0) : NULL, p->incy = incy;
+    return strata_matvec_run_plain(p) == STRATA_OK;
+}
+/* a column-major array, or a packed triangle (lda 0), transposed by `op` */
+static void brief_matrix(strata_matvec_plain *p, int type, const void *a, int op, int64_t m, int64_t n,
+                         int64_t lda)
+{
+    const bool t = op & OP_TRANS;
+    p->a = (void *)(uintptr_t)a;
+    p->m = m, p->n = n;
+    p->row = t ? lda : 1, p->col = t ? 1 : lda;
+    p->kl = m, p->ku = n;
+    p->conj = op & OP_CONJ && st_blas_complex(type);
+    p->packed = lda == 0;
+}
+static void brief_triangle(strata_matvec_plain *p, int uplo, int op)
+{
+    p->half = (uplo == IS_LOWER) != ((op & OP_TRANS) != 0) ? 1 : 2;
+    *(p->half == 1 ? &p->ku : &p->kl) = 0;
+}
+static void factors(strata_matvec_plain *p, strata_scalar alpha, strata_scalar beta)
+{
+    p->alpha[0] = alpha.re, p->alpha[1] = alpha.im, p->beta[0] = beta.re, p->beta[1] = beta.im;
+}
+static int mirror(int type) { return st_blas_complex(type) ? 2 : 1; }
+enum { BRIEF = 512 };
+
 void st_blas_gemv(st_caller who, int type, int op, int64_t m, int64_t n, const void *alpha, const void *a,
                   int64_t lda, const void *x, int64_t incx, const void *beta, void *y, int64_t incy)
 {
@@ -75,6 +110,12 @@ void st_blas_gemv(st_caller who, int type, int op, int64_t m, int64_t n, const v
     if (st_blas_is(va, 0)) {
         scaled(who, type, rows, vb, y, incy);
         return;
+    }
+    if (m <= BRIEF && n <= BRIEF) {
+        strata_matvec_plain p = {.op = STRATA_MATVEC_PRODUCT};
+        brief_matrix(&p, type, a, op, rows, cols, lda);
+        factors(&p, va, vb);
+        if (brief(&p, type, cols, x, incx, rows, y, incy)) return;
     }
     strata_tensor A = st_blas_matrix(a, type, op, rows, cols, lda), vx = st_blas_vector(x, type, cols, incx);
     const strata_tensor vy = st_blas_vector(y, type, rows, incy);
@@ -104,6 +145,15 @@ void st_blas_gbmv(st_caller who, int type, int op, int64_t m, int64_t n, int64_t
     if (st_blas_is(va, 0)) {
         scaled(who, type, rows, vb, y, incy);
         return;
+    }
+    if (m <= BRIEF && n <= BRIEF && lda > 1) {
+        strata_matvec_plain p = {.op = STRATA_MATVEC_PRODUCT};
+        const bool t = op & OP_TRANS;
+        brief_matrix(&p, type, (const char *)a + ku * (int64_t)st_blas_size(type), op, rows, cols, lda - 1);
+        p.packed = 0;
+        p.kl = t ? ku : kl, p.ku = t ? kl : ku;
+        factors(&p, va, vb);
+        if (brief(&p, type, cols, x, incx, rows, y, incy)) return;
     }
     strata_tensor A = band(a, type, op, m, n, kl, ku, lda), vx = st_blas_vector(x, type, cols, incx);
     const strata_tensor vy = st_blas_vector(y, type, rows, incy);
@@ -137,6 +187,13 @@ void st_blas_symv(st_caller who, int type, st_form form, int uplo, bool conj, in
         scaled(who, type, n, vb, y, incy);
         return;
     }
+    if (n <= BRIEF && !banded) {
+        strata_matvec_plain p = {.op = STRATA_MATVEC_PRODUCT, .mirror = mirror(type)};
+        brief_matrix(&p, type, a, conj ? OP_CONJ : 0, n, n, full ? lda : 0);
+        brief_triangle(&p, uplo, 0);
+        factors(&p, va, vb);
+        if (brief(&p, type, n, x, incx, n, y, incy)) return;
+    }
     strata_tensor A = triangle(a, type, form, uplo, conj ? OP_CONJ : 0, n, k, lda, mirrored(type)),
                   vx = st_blas_vector(x, type, n, incx);
     const strata_tensor vy = st_blas_vector(y, type, n, incy);
@@ -163,6 +220,12 @@ void st_blas_trmv(st_caller who, int type, st_form form, bool solve, int uplo, i
         return;
     }
     if (n == 0) return;
+    if (n <= BRIEF && !banded) {
+        strata_matvec_plain p = {.op = solve ? STRATA_MATVEC_SOLVE : STRATA_MATVEC_MULTIPLY, .unit = unit};
+        brief_matrix(&p, type, a, op, n, n, full ? lda : 0);
+        brief_triangle(&p, uplo, op);
+        if (brief(&p, type, n, x, incx, 0, NULL, 0)) return;
+    }
     strata_tensor A = triangle(a, type, form, uplo, op, n, k, lda, unit ? STRATA_TENSOR_UNIT : 0);
     const strata_tensor vx = st_blas_vector(x, type, n, incx);
     ST_RUN(who, (solve ? strata_trsv : strata_trmv)(st_blas_handle(), A, vx), &A, NULL);
@@ -178,6 +241,12 @@ void st_blas_ger(st_caller who, int type, bool conj_x, bool conj_y, int64_t m, i
     }
     const strata_scalar va = st_blas_number(type, alpha);
     if (m == 0 || n == 0 || st_blas_is(va, 0)) return;
+    if (m <= BRIEF && n <= BRIEF) {
+        strata_matvec_plain p = {.op = STRATA_MATVEC_UPDATE, .conj_x = conj_x, .conj_y = conj_y};
+        brief_matrix(&p, type, a, 0, m, n, lda);
+        factors(&p, va, strata_real(0));
+        if (brief(&p, type, m, x, incx, n, y, incy)) return;
+    }
     strata_tensor vx = vector(x, type, conj_x, m, incx), vy = vector(y, type, conj_y, n, incy);
     const strata_tensor A = st_blas_matrix(a, type, 0, m, n, lda);
     ST_RUN(who, strata_ger(st_blas_handle(), va, vx, vy, A), &vx, &vy);
@@ -196,6 +265,16 @@ void st_blas_syr(st_caller who, int type, st_form form, int uplo, bool conj, int
         return;
     }
     if (n == 0 || st_blas_is(alpha, 0)) return;
+    if (n <= BRIEF) {
+        strata_matvec_plain p = {.op = STRATA_MATVEC_UPDATE,
+                                 .mirror = mirror(type),
+                                 .conj_x = conj,
+                                 .conj_y = conj != st_blas_complex(type)};
+        brief_matrix(&p, type, a, 0, n, n, form == FORM_FULL ? lda : 0);
+        brief_triangle(&p, uplo, 0);
+        factors(&p, alpha, strata_real(0));
+        if (brief(&p, type, n, x, incx, n, x, incx)) return;
+    }
     strata_tensor vx = vector(x, type, conj, n, incx);
     const strata_tensor A = triangle(a, type, form, uplo, 0, n, 0, lda, 0);
     ST_RUN(who, (st_blas_complex(type) ? strata_her : strata_syr)(st_blas_handle(), alpha, vx, A), &vx, NULL);
@@ -216,6 +295,14 @@ void st_blas_syr2(st_caller who, int type, st_form form, int uplo, bool conj, in
     }
     const strata_scalar va = st_blas_number(type, alpha);
     if (n == 0 || st_blas_is(va, 0)) return;
+    if (n <= BRIEF) {
+        strata_matvec_plain p = {
+            .op = STRATA_MATVEC_UPDATE2, .mirror = mirror(type), .conj_x = conj, .conj_y = conj};
+        brief_matrix(&p, type, a, 0, n, n, form == FORM_FULL ? lda : 0);
+        brief_triangle(&p, uplo, 0);
+        factors(&p, va, strata_real(0));
+        if (brief(&p, type, n, x, incx, n, y, incy)) return;
+    }
     strata_tensor vx = vector(x, type, conj, n, incx), vy = vector(y, type, conj, n, incy);
     const strata_tensor A = triangle(a, type, form, uplo, 0, n, 0, lda, 0);
     ST_RUN(who, (st_blas_complex(type) ? strata_her2 : strata_syr2)(st_blas_handle(), va, vx, vy, A), &vx,

@@ -41,9 +41,10 @@ ST_INLINE V() NAME(add_at)(int64_t i, int n, int lines, const T *const a[], cons
     return V(_fma)(p, c1, V(_fma)(SWAP(q), c2, y));
 #else
     (void)im, (void)c1, (void)c2;
+    V() p = V(_mul)(NAME(get)(a[0] + i, n), re[0]);
     UNROLL
-    for (int k = 0; k < lines; k++) y = V(_fma)(NAME(get)(a[k] + i, n), re[k], y);
-    return y;
+    for (int k = 1; k < lines; k++) p = V(_fma)(NAME(get)(a[k] + i, n), re[k], p);
+    return V(_add)(p, y);
 #endif
 }
 
@@ -74,25 +75,28 @@ ST_INLINE void NAME(add_lines)(int64_t m, int lines, const T *const given[], con
     }
 }
 
-/* Calls f(lines) with constants: whole groups, then fours, then ones. */
-#define BY_GROUPS(lines, CALL)                 \
-    int k = 0;                                 \
-    for (; k + GROUP <= (lines); k += GROUP) { \
-        CALL(GROUP);                           \
-    }                                          \
-    if (GROUP > 4 && k + 4 <= (lines)) {       \
-        CALL(4);                               \
-        k += 4;                                \
-    }                                          \
-    for (; k < (lines); k++) {                 \
-        CALL(1);                               \
+/* CALL(lines) with constants: whole groups, then what is left at once. */
+#define BY_GROUPS(lines, group, CALL)              \
+    int k = 0;                                     \
+    for (; k + (group) <= (lines); k += (group)) { \
+        CALL(group);                               \
+    }                                              \
+    switch ((lines)-k) {                           \
+    case 1: CALL(1); break;                        \
+    case 2: CALL(2); break;                        \
+    case 3: CALL(3); break;                        \
+    case 4: CALL((group) > 4 ? 4 : 1); break;      \
+    case 5: CALL((group) > 4 ? 5 : 1); break;      \
+    case 6: CALL((group) > 4 ? 6 : 1); break;      \
+    case 7: CALL((group) > 4 ? 7 : 1); break;      \
+    default: break;                                \
     }
 
 static void NAME(add)(int64_t m, int lines, const void *const av[], const void *t, bool conj, void *y)
 {
     const T *const *a = (const T *const *)av;
 #define CALL(n) NAME(add_lines)(m, n, a + k, (const T *)t + k * PARTS, conj, y)
-    BY_GROUPS(lines, CALL)
+    BY_GROUPS(lines, GROUP, CALL)
 #undef CALL
 }
 
@@ -166,11 +170,12 @@ static void NAME(dot)(int64_t m, int lines, const void *const av[], const void *
 {
     const T *const *a = (const T *const *)av;
 #define CALL(n) NAME(dot_lines)(m, n, a + k, x, conj, (T *)s + k * PARTS)
-    BY_GROUPS(lines, CALL)
+    BY_GROUPS(lines, GROUP, CALL)
 #undef CALL
 }
 
-/* ---- both, on four lines at most: of each the number, its sum and the line's vector live in registers ---- */
+/* ---- both: of each line the number, its sum and the line's vector live in registers ---- */
+#define BOTH (PAIR || GROUP < 8 ? 4 : 8)
 ST_INLINE V() NAME(both_at)(int64_t i, int n, int lines, const T *const a[], const V() * re, const V() * im,
                             V() c1, V() c2, V() y, V() x, V() * s, V() * r)
 {
@@ -201,8 +206,8 @@ ST_INLINE V() NAME(both_at)(int64_t i, int n, int lines, const T *const a[], con
 ST_INLINE void NAME(both_lines)(int64_t m, int lines, const T *const given[], const T *t, bool conj_add, T *y,
                                 const T *x, bool conj_dot, T *sum)
 {
-    const T *a[4];
-    V() re[4], im[4], s[4], r[4];
+    const T *a[BOTH];
+    V() re[BOTH], im[BOTH], s[BOTH], r[BOTH];
     const V() c1 = NAME(alternate)(1, conj_add ? -1 : 1), c2 = NAME(alternate)(conj_add ? 1 : -1, 1);
     UNROLL
     for (int k = 0; k < lines; k++) {
@@ -229,11 +234,10 @@ static void NAME(both)(int64_t m, int lines, const void *const av[], const void 
                        const void *x, bool conj_dot, void *s)
 {
     const T *const *a = (const T *const *)av;
-    int k = 0;
-    for (; k + 4 <= lines; k += 4)
-        NAME(both_lines)(m, 4, a + k, (const T *)t + k * PARTS, conj_add, y, x, conj_dot, (T *)s + k * PARTS);
-    for (; k < lines; k++)
-        NAME(both_lines)(m, 1, a + k, (const T *)t + k * PARTS, conj_add, y, x, conj_dot, (T *)s + k * PARTS);
+#define CALL(n) \
+    NAME(both_lines)(m, n, a + k, (const T *)t + k * PARTS, conj_add, y, x, conj_dot, (T *)s + k * PARTS)
+    BY_GROUPS(lines, BOTH, CALL)
+#undef CALL
 }
 
 /* ---- a[k] += x t[k] (+ y u[k]) ---- */
@@ -271,22 +275,21 @@ static void NAME(update)(int64_t m, int lines, void *const av[], const void *x, 
 {
     T *const *a = (T *const *)av;
     const T *ts = t, *us = u;
-    int k = 0;
-    for (; k + 4 <= lines; k += 4) {
-        if (y)
-            NAME(update_lines)(m, 4, a + k, x, ts + k * PARTS, true, y, us + k * PARTS);
-        else
-            NAME(update_lines)(m, 4, a + k, x, ts + k * PARTS, false, NULL, NULL);
-    }
-    for (; k < lines; k++) {
-        if (y)
-            NAME(update_lines)(m, 1, a + k, x, ts + k * PARTS, true, y, us + k * PARTS);
-        else
-            NAME(update_lines)(m, 1, a + k, x, ts + k * PARTS, false, NULL, NULL);
+    if (y) {
+#define CALL(n) NAME(update_lines)(m, n, a + k, x, ts + k * PARTS, true, y, us + k * PARTS)
+        BY_GROUPS(lines, 4, CALL)
+#undef CALL
+    } else {
+#define CALL(n) NAME(update_lines)(m, n, a + k, x, ts + k * PARTS, false, NULL, NULL)
+        BY_GROUPS(lines, 4, CALL)
+#undef CALL
     }
 }
 
+#include "pointwise/cpu/matvec_short.h"
+
 const st_matvec_kernels NAME(kernels) = {
-    .add = NAME(add), .dot = NAME(dot), .both = NAME(both), .update = NAME(update)};
+    .add = NAME(add), .dot = NAME(dot), .both = NAME(both), .update = NAME(update), .brief = NAME(brief)};
 #undef BY_GROUPS
+#undef BOTH
 #undef PARTS

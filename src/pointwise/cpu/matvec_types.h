@@ -18,6 +18,7 @@ extern const st_matvec_kernels PASTE(f32, ARCH, kernels), PASTE(f64, ARCH, kerne
 #define V(op) vf##op
 #define LANES VF_LANES
 #define SWAP SWAP_F
+#define FMA FMA_F
 #define PAIR 0
 #define NAME(what) PASTE(f32, ARCH, what)
 #include "pointwise/cpu/matvec_body.h"
@@ -30,6 +31,7 @@ extern const st_matvec_kernels PASTE(f32, ARCH, kernels), PASTE(f64, ARCH, kerne
 #undef V
 #undef LANES
 #undef SWAP
+#undef FMA
 #undef PAIR
 #undef NAME
 
@@ -37,6 +39,7 @@ extern const st_matvec_kernels PASTE(f32, ARCH, kernels), PASTE(f64, ARCH, kerne
 #define V(op) vd##op
 #define LANES VD_LANES
 #define SWAP SWAP_D
+#define FMA FMA_D
 #define PAIR 0
 #define NAME(what) PASTE(f64, ARCH, what)
 #include "pointwise/cpu/matvec_body.h"

@@ -69,6 +69,25 @@ ST_INLINE V() NAME(asum_lanes)(int64_t n, const T *x)
 #undef TERM
     return V(_add)(V(_add)(s0, s1), V(_add)(s2, s3));
 }
+#if IS_F32
+/* Squares of f32 neither overflow nor vanish in f64, and norms are what rotations and reflections are made of: they run in f64. */
+ST_INLINE double NAME(squares)(int64_t n, const T *x)
+{
+    vd s0 = vd_set1(0), s1 = s0, s2 = s0, s3 = s0, lo, hi;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        vf_widen(V(_load)(x + i), &lo, &hi);
+        s0 = vd_fma(lo, lo, s0), s1 = vd_fma(hi, hi, s1);
+        vf_widen(V(_load)(x + i + LANES), &lo, &hi);
+        s2 = vd_fma(lo, lo, s2), s3 = vd_fma(hi, hi, s3);
+    }
+    for (; i < n; i += LANES) {
+        vf_widen(NAME(get)(x + i, n - i < LANES ? (int)(n - i) : LANES), &lo, &hi);
+        s0 = vd_fma(lo, lo, s0), s1 = vd_fma(hi, hi, s1);
+    }
+    return vd_total(vd_add(vd_add(s0, s1), vd_add(s2, s3)));
+}
+#else
 ST_INLINE V() NAME(squares_lanes)(int64_t n, const T *x)
 {
     V() s0 = V(_set1)(0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
@@ -77,11 +96,11 @@ ST_INLINE V() NAME(squares_lanes)(int64_t n, const T *x)
         return V(_mul)(a, a);
     }
     int64_t at = 0;
-#define TERM(i, s, k)                        \
-    do {                                     \
-        const V() a = NAME(get)(x + (i), k); \
-        s = V(_fma)(a, a, s);                \
-    } while (0)
+#    define TERM(i, s, k)                        \
+        do {                                     \
+            const V() a = NAME(get)(x + (i), k); \
+            s = V(_fma)(a, a, s);                \
+        } while (0)
     for (; at + 8 * LANES <= n; at += 8 * LANES) {
         TERM(at, s0, LANES);
         TERM(at + LANES, s1, LANES);
@@ -95,9 +114,11 @@ ST_INLINE V() NAME(squares_lanes)(int64_t n, const T *x)
     s0 = V(_add)(s0, t0), s1 = V(_add)(s1, t1), s2 = V(_add)(s2, t2), s3 = V(_add)(s3, t3);
     x += at, n -= at;
     SUM4(n, s0, s1, s2, s3, TERM)
-#undef TERM
+#    undef TERM
     return V(_add)(V(_add)(s0, s1), V(_add)(s2, s3));
 }
+ST_INLINE double NAME(squares)(int64_t n, const T *x) { return V(_total)(NAME(squares_lanes)(n, x)); }
+#endif
 
 #if !PAIR
 ST_INLINE V() NAME(dot_lanes)(int64_t n, const T *x, const T *y)
@@ -225,6 +246,7 @@ static double NAME(asum)(int64_t n, const void *x, int64_t incx)
     return NAME(asum_chunks)(n, x, incx);
 }
 
+#if !IS_F32
 /* What of a chunk's squares a plain sum cannot hold: see st_vec_norm. */
 static ST_NOINLINE void NAME(scaled_squares)(int64_t n, const T *x, double out[4])
 {
@@ -240,9 +262,7 @@ static ST_NOINLINE void NAME(scaled_squares)(int64_t n, const T *x, double out[4
             out[0] += m * m;
     }
 }
-
-#define LOW (sizeof(T) == 4 ? 1e-25 : 1e-270)
-#define HIGH (sizeof(T) == 4 ? 1e30 : 1e290)
+#endif
 static ST_NOINLINE void NAME(norm)(int64_t n, const void *xv, int64_t incx, double out[4])
 {
     const T *x = xv;
@@ -251,11 +271,15 @@ static ST_NOINLINE void NAME(norm)(int64_t n, const void *xv, int64_t incx, doub
         const int64_t k = st_min64(ST_VEC_CHUNK, n - at) * PARTS;
         const T *p = x + at * incx * PARTS;
         if (incx != 1) NAME(gather)(xs, p, incx, k / PARTS), p = xs;
-        const double plain = (double)V(_total)(NAME(squares_lanes)(k, p));
-        if (plain > LOW && plain < HIGH)
+        const double plain = NAME(squares)(k, p);
+#if IS_F32
+        out[0] += plain;
+#else
+        if (plain > 1e-270 && plain < 1e290)
             out[0] += plain;
         else
             NAME(scaled_squares)(k, p, out);
+#endif
     }
 }
 
@@ -263,12 +287,10 @@ static double NAME(nrm2)(int64_t n, const void *x, int64_t incx)
 {
     double out[4] = {0};
     if (incx == 1 && n <= ST_VEC_CHUNK) { /* most calls */
-        const double plain = (double)V(_total)(NAME(squares_lanes)(n * PARTS, x));
-        if (plain > LOW && plain < HIGH) return sqrt(plain);
+        const double plain = NAME(squares)(n * PARTS, x);
+        if (IS_F32 || (plain > 1e-270 && plain < 1e290)) return sqrt(plain);
     }
     NAME(norm)(n, x, incx, out);
     return st_vec_norm(out);
 }
-#undef LOW
-#undef HIGH
 #undef SUM4
