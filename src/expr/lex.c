@@ -109,6 +109,39 @@ strata_status st_expr_vfail_text(st_err *e, const char *text, const char *who, i
                    (int)strlen(lead), "", mark);
 }
 
+void st_expr_bad_words(char *words, size_t n, const char *s, st_token t)
+{
+    if (s[0] == '&' || s[0] == '|')
+        snprintf(words, n, "'%c' alone is not an operator; did you mean '%c%c'?", s[0], s[0], s[0]);
+    else if (s[0] == '^')
+        snprintf(words, n, "'^' is not an operator; a power is written x ** y or pow(x, y)");
+    else if (s[0] == '%')
+        snprintf(words, n, "'%%' is not an operator; a remainder is written a - floor(a / b) * b");
+    else if (digit(s[0]) || s[0] == '.')
+        snprintf(words, n, "'%.*s' is not a number", t.length > 40 ? 40 : t.length, s);
+    else
+        snprintf(words, n, "the character '%.*s' has no meaning here", t.length, s);
+}
+
+void st_expr_factor_words(char *words, size_t n, const char *s, st_token t, bool temporary)
+{
+    if (t.kind == '-' || t.kind == '+' || t.kind == '!')
+        snprintf(words, n,
+                 "a factor of '@' with a sign needs parentheses: (%cX) @ W, or %c(X @ W) of the product", *s,
+                 *s);
+    else if (temporary)
+        snprintf(
+            words, n,
+            "'%.*s' is a temporary; a factor of '@' is an operand by name, or an expression of operands in "
+            "parentheses: write there what it holds",
+            t.length, s);
+    else
+        snprintf(words, n,
+                 "a factor of '@' is an operand by name, or an expression of operands in parentheses, as in "
+                 "X @ W and "
+                 "X @ (W * s[n])");
+}
+
 /* Damerau's distance (insert, delete, replace, swap neighbours) on short names */
 static int distance(const char *a, int n, const char *b, int m)
 {

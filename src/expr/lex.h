@@ -25,6 +25,11 @@ typedef struct st_token {
 } st_token;
 
 st_token st_lex(const char *text, size_t *pos);
+/* What is wrong with a token that is none (ST_TOK_BAD) and begins at s. */
+void st_expr_bad_words(char *words, size_t n, const char *s, st_token t);
+/* What is wrong with a side of '@' that begins at s with token t. Expressions in parentheses and calls have names before a program comes to the
+ * parser, where products are taken at all. */
+void st_expr_factor_words(char *words, size_t n, const char *s, st_token t, bool temporary);
 /* The nearest of `count` names by edit distance, NULL when none is near enough to be a slip of the fingers. */
 const char *st_expr_nearest(const char *name, size_t len, const char *const *names, int count);
 #endif

@@ -46,18 +46,9 @@ static void next(parser *p)
     p->prev = p->t;
     p->t = st_lex(p->text, &p->pos);
     if (p->t.kind == ST_TOK_BAD && !p->failed) {
-        const char *s = p->text + p->t.column - 1;
-        if (s[0] == '&' || s[0] == '|')
-            fail(p, p->t.column, 1, "'%c' alone is not an operator; did you mean '%c%c'?", s[0], s[0], s[0]);
-        else if (s[0] == '^')
-            fail(p, p->t.column, 1, "'^' is not an operator; a power is written x ** y or pow(x, y)");
-        else if (s[0] == '%')
-            fail(p, p->t.column, 1, "'%%' is not an operator; a remainder is written a - floor(a / b) * b");
-        else if ((s[0] >= '0' && s[0] <= '9') || s[0] == '.')
-            fail(p, p->t.column, p->t.length, "'%.*s' is not a number", p->t.length > 40 ? 40 : p->t.length,
-                 s);
-        else
-            fail(p, p->t.column, p->t.length, "the character '%.*s' has no meaning here", p->t.length, s);
+        char words[160];
+        st_expr_bad_words(words, sizeof words, p->text + p->t.column - 1, p->t);
+        fail(p, p->t.column, p->t.length, "%s", words);
     }
 }
 
@@ -72,10 +63,9 @@ static bool expect(parser *p, int kind, const char *what)
 {
     char buf[64];
     if (p->failed) return false;
-    if (p->t.kind != kind) {
-        fail(p, p->t.column, p->t.length, "expected %s, found %s", what, found(p, buf, sizeof buf));
-        return false;
-    }
+    if (p->t.kind != kind)
+        return fail(p, p->t.column, p->t.length, "expected %s, found %s", what, found(p, buf, sizeof buf)) >=
+               0;
     next(p);
     return !p->failed;
 }
@@ -270,8 +260,8 @@ static int variance(parser *p, int a, int column)
 
 static int wrong_count(parser *p, st_token t, const char *takes, int given)
 {
-    return fail(p, t.column, t.length, "%.*s takes %s, %d given", t.length, p->text + t.column - 1, takes,
-                given);
+    const char *s = p->text + t.column - 1;
+    return fail(p, t.column, t.length, "%.*s takes %s, %d given", t.length, s, takes, given);
 }
 
 static int call(parser *p)
@@ -354,18 +344,30 @@ static int unary(parser *p)
     return t.kind == '+' ? v : add(p, t.kind == '-' ? ST_OP_NEG : ST_OP_NOT, v, -1, -1, t.column);
 }
 
+/* A side of '@', of value v, that begins with token t and ends before column `end`: an operand by name? */
+static bool factor(parser *p, int v, st_token t, int end)
+{
+    char words[240];
+    const char *s = p->text + t.column - 1;
+    if (t.kind == ST_TOK_NAME && operand_named(p, s, t.length) >= 0 && p->x->value[v].op == ST_OP_VAR)
+        return true;
+    st_expr_factor_words(words, sizeof words, s, t, temp_named(p, s, t.length) >= 0);
+    return fail(p, t.column, end > t.column ? end - t.column : 1, "%s", words) >= 0;
+}
+
 static int product(parser *p)
 {
-    int first = p->t.column, a = unary(p);
+    const st_token first = p->t;
+    int a = unary(p);
     while (!p->failed && (p->t.kind == '*' || p->t.kind == '/' || p->t.kind == '@')) {
         st_token t = p->t;
         next(p);
+        const st_token second = p->t;
         int b = unary(p);
         if (p->failed) return -1;
         if (t.kind == '@') {
-            if (p->x->value[a].op != ST_OP_VAR || p->x->value[b].op != ST_OP_VAR)
-                return fail(p, first, t.column - first + 1,
-                            "both sides of '@' must be operands by name, as in X @ W");
+            if (!factor(p, a, first, t.column) || !factor(p, b, second, p->prev.column + p->prev.length))
+                return -1;
             p->x->var[p->x->value[a].var].matmul = p->x->var[p->x->value[b].var].matmul = true;
             p->x->matmul = true;
         }
@@ -400,7 +402,7 @@ static int comparison(parser *p)
     if (p->failed) return -1;
     if (comparison_sign(p->t.kind))
         return fail(p, p->t.column, p->t.length, "comparisons do not chain; write a < b && b < c");
-    bool swap = t.kind == '>' || t.kind == ST_TOK_GE;
+    const bool swap = t.kind == '>' || t.kind == ST_TOK_GE;
     st_op op = t.kind == '<' || t.kind == '>'               ? ST_OP_LT
                : t.kind == ST_TOK_LE || t.kind == ST_TOK_GE ? ST_OP_LE
                : t.kind == ST_TOK_EQ                        ? ST_OP_EQ
@@ -469,10 +471,8 @@ static void keep_temp(parser *p, const char *s, int len, int column, int value)
             fail(p, column, len, "more than %d temporaries in one program", MAX_TEMPS);
             return;
         }
-        if (len >= ST_EXPR_NAME) {
-            fail(p, column, len, "a name has at most %d characters", ST_EXPR_NAME - 1);
-            return;
-        }
+        if (len >= ST_EXPR_NAME)
+            return (void)fail(p, column, len, "a name has at most %d characters", ST_EXPR_NAME - 1);
         i = p->ntemps++;
         memcpy(p->temps[i].name, s, (size_t)len);
         p->temps[i].name[len] = 0;
@@ -499,7 +499,7 @@ static void statement(parser *p, int number)
     st_token t = p->t;
     const char *s = p->text + t.column - 1;
     if (!assignment(p)) {
-        int v = ternary(p);
+        const int v = ternary(p);
         if (p->failed) return;
         if (p->t.kind == '=') {
             fail(p, t.column, p->t.column - t.column,
