@@ -373,11 +373,6 @@ strata_status st_pw_check_operands(strata_handle *h, const char *who, const stra
                            "i64 i32 i8 u8 i4 u4 bool bit",
                            who, name, strata_type_name((strata_type)t->type));
         if ((s = st_tensor_check_bits(e, who, name, t))) return s;
-        if (h->gpu && st_type_is_sub_byte(t->type))
-            return st_fail(
-                e, STRATA_ERROR_UNSUPPORTED,
-                "%s: %s is %s, which programs on a GPU do not take; convert it to i8 on a CPU handle", who,
-                name, strata_type_name((strata_type)t->type));
         for (int i = 0; i < *n; i++)
             if (!strcmp(o[i].name, name))
                 return st_fail(e, STRATA_ERROR_ARGUMENT, "%s: operand %s is given twice", who, name);

@@ -195,6 +195,94 @@ template <class T, int N, class R> struct thin_slot {
     }
 };
 
+/* ---- types of less than a byte -------------------------------------------------------------------------------------------- */
+/* The first element of a byte is its lowest bits; addresses are bytes', places count elements. */
+template <int B, bool S> struct sub {
+    static constexpr int BITS = B, MASK = (1 << B) - 1;
+    static METHOD i32 get(u32 word, int shift)
+    {
+        const i32 v = (i32)(word >> shift) & MASK;
+        return S && v >> (B - 1) ? v - (1 << B) : v;
+    }
+    static METHOD i32 at(const u8 *p, i64 place)
+    {
+        return get(p[place * B >> 3], (int)(place * B & 7));
+    }
+    /* towards zero and saturated, NaN as 0; of bits, 1 for whatever is not 0 */
+    template <class R> static METHOD u32 from(R v)
+    {
+        if constexpr (B == 1) return v != (R)0;
+        constexpr int LO = S ? -(1 << (B - 1)) : 0, HI = S ? (1 << (B - 1)) - 1 : MASK;
+        const i32 i = v <= (R)LO ? LO : v >= (R)HI ? HI : v != v ? 0 : (i32)v;
+        return (u32)i & MASK;
+    }
+};
+typedef sub<4, true> sub_i4;
+typedef sub<4, false> sub_u4;
+typedef sub<1, false> sub_bit;
+
+template <class T, int N, class R> struct sub_slot {
+    R value[N];
+    METHOD void clear()
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) value[i] = 0;
+    }
+    METHOD void load(const u8 *p, i64 first, i64 step)
+    {
+        if constexpr (N * T::BITS >= 8) {
+            if (step == 1 && (first * T::BITS & 7) == 0) {
+                const u8 *from = p + (first * T::BITS >> 3);
+#pragma unroll
+                for (int b = 0; b < N * T::BITS / 8; b++) {
+                    const u32 byte = from[b];
+#pragma unroll
+                    for (int i = 0; i < 8 / T::BITS; i++)
+                        value[b * (8 / T::BITS) + i] = (R)T::get(byte, i * T::BITS);
+                }
+                return;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < N; i++) value[i] = (R)T::at(p, first + i * step);
+    }
+    METHOD void get(R *v) const
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) v[i] = value[i];
+    }
+};
+
+/* Whole bytes where a slot has them; else other threads write to the same byte, and a word's bits are exchanged at once. */
+template <class T, int N, class R> INL void sub_put(u8 *p, i64 first, i64 step, const R *v)
+{
+    if constexpr (N * T::BITS >= 8) {
+        if (step == 1 && (first * T::BITS & 7) == 0) {
+            u8 *to = p + (first * T::BITS >> 3);
+#pragma unroll
+            for (int b = 0; b < N * T::BITS / 8; b++) {
+                u32 byte = 0;
+#pragma unroll
+                for (int i = 0; i < 8 / T::BITS; i++)
+                    byte |= T::from(v[b * (8 / T::BITS) + i]) << i * T::BITS;
+                to[b] = (u8)byte;
+            }
+            return;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const i64 bit = (first + i * step) * T::BITS;
+        u8 *const byte = p + (bit >> 3);
+        const int in_word = (int)((u64)byte & 3);
+        u32 *const word = (u32 *)(byte - in_word);
+        const int shift = in_word * 8 + (int)(bit & 7);
+        const u32 mask = (u32)T::MASK << shift, set = T::from(v[i]) << shift;
+        if (set != mask) atomicAnd(word, ~mask);
+        if (set) atomicOr(word, set);
+    }
+}
+
 INL u32 bits_of(f32 v) { return bits_of_f32(v); }
 INL u32 bits_of(i32 v) { return (u32)v; }
 INL u32 bits_of(f16 v) { return v.x; }

@@ -48,9 +48,10 @@ static void split_loops(st_pw_cuda *c)
     for (int i = 0; i < c->nl; i++) c->lines *= c->l[i].len;
 }
 
+/* bytes; of types of less than one, one */
 static int size_of(const st_pw_cuda *c, int v)
 {
-    return (int)strata_type_bits((strata_type)c->s->type[v]) / 8;
+    return (int)(strata_type_bits((strata_type)c->s->type[v]) + 7) / 8;
 }
 
 static bool along(const st_pw_cuda *c, int dim)
@@ -72,7 +73,8 @@ static void classify(st_pw_cuda *c)
         }
         for (int d = 0; d < c->ne; d++) element[v] |= c->e[d].step[v] != 0;
         if (s->hi[o] <= s->lo[o]) element[v] = true; /* has no number to read once a line */
-        c->by_value[v] = s->hi[o] - s->lo[o] == size_of(c, v) && !s->var[v].output;
+        c->by_value[v] =
+            s->hi[o] - s->lo[o] == size_of(c, v) && !s->var[v].output && !st_type_is_sub_byte(s->type[v]);
     }
     memcpy(c->element, element, sizeof element);
     st_expr_cuda_analyse(s->x, element, along(c, s->rank - 2), along(c, s->rank - 1), &c->p);
@@ -106,7 +108,7 @@ static void find_wide(st_pw_cuda *c, int alignment)
 {
     const st_pw_shape *s = c->s;
     for (int v = 0; v < s->nvars; v++) {
-        if (s->operand[v] < 0 || !c->element[v] || c->ne == 0) continue;
+        if (s->operand[v] < 0 || !c->element[v] || c->ne == 0 || st_type_is_sub_byte(s->type[v])) continue;
         const int64_t bytes = (int64_t)c->width * size_of(c, v), unit = bytes < 16 ? bytes : 16;
         bool wide = c->e[c->ne - 1].step[v] == 1;
         if (c->width > 1) {

@@ -10,6 +10,11 @@ static const char *const type_names[STRATA_TYPE_COUNT] = {
     [STRATA_F8E4M3] = "e4m3", [STRATA_F8E5M2] = "e5m2", [STRATA_I64] = "i64", [STRATA_I32] = "i32",
     [STRATA_I8] = "i8",       [STRATA_U8] = "u8",       [STRATA_BOOL] = "b8"};
 
+static const char *sub_name(int type)
+{
+    return type == STRATA_I4 ? "sub_i4" : type == STRATA_U4 ? "sub_u4" : "sub_bit";
+}
+
 typedef struct printer {
     const st_pw_cuda *c;
     st_text *t;
@@ -116,6 +121,8 @@ static void load(void *user, st_text *t, int v)
         put_position(p, c->s->position[v]);
     } else if (c->element[v]) {
         st_text_put(t, "x%dv[j]", v);
+    } else if (st_type_is_sub_byte(c->s->type[v])) {
+        st_text_put(t, "(R)%s::at(p%d, o%d)", sub_name(c->s->type[v]), v, v);
     } else {
         st_text_put(t, "scalar<R>(p%d, %s", v, c->by_value[v] ? "" : "0)");
         if (c->by_value[v]) st_text_put(t, "arg.w[%d])", c->s->nvars + v);
@@ -128,6 +135,9 @@ static void store(void *user, st_text *t, int v, const char *value)
     if (p->element != p->c->element[v]) return;
     if (p->element)
         st_text_put(t, "y%d[j] = %s;", v, value);
+    else if (st_type_is_sub_byte(p->c->s->type[v]))
+        st_text_put(t, "{ const R b[1] = {%s}; sub_put<%s, 1>(p%d, o%d, 0, b); }", value,
+                    sub_name(p->c->s->type[v]), v, v);
     else
         st_text_put(t, "*p%d = from<%s>(%s);", v, type_names[p->c->s->type[v]], value);
 }
@@ -202,6 +212,7 @@ static void put_fetch(printer *p, int v)
     const st_pw_cuda *c = p->c;
     const int64_t step = c->ne ? c->e[c->ne - 1].step[v] : 0;
     st_text_put(p->t, ".load(p%d", v);
+    if (st_type_is_sub_byte(c->s->type[v])) st_text_put(p->t, ", o%d", v);
     put_offset(p, v, false);
     if (c->wide[v])
         st_text_put(p->t, ", 1);\n");
@@ -215,7 +226,9 @@ static void put_slot_type(printer *p, int v)
 {
     const st_pw_cuda *c = p->c;
     const char *type = type_names[c->s->type[v]];
-    if (c->wide[v])
+    if (st_type_is_sub_byte(c->s->type[v]))
+        st_text_put(p->t, "sub_slot<%s, W, R>", sub_name(c->s->type[v]));
+    else if (c->wide[v])
         st_text_put(p->t, "wide_slot<%s, W, %s>", type,
                     c->constant[v]  ? "CONSTANT"
                     : streams(c, v) ? "STREAMED"
@@ -349,7 +362,10 @@ static void put_functions(printer *p)
     for (int d = 0; d < c->nl; d++) st_text_put(t, "(void)il%d;\n", d);
     for (int v = 0; v < c->s->nvars; v++) {
         if (!is_memory(c, v)) continue;
-        st_text_put(t, "p%d = (%s *)arg.w[%d]", v, type_names[c->s->type[v]], v);
+        if (st_type_is_sub_byte(c->s->type[v]))
+            st_text_put(t, "p%d = (u8 *)arg.w[%d]; o%d = 0", v, v, v);
+        else
+            st_text_put(t, "p%d = (%s *)arg.w[%d]", v, type_names[c->s->type[v]], v);
         put_offset(p, v, true);
         st_text_put(t, ";\n");
     }
@@ -378,12 +394,17 @@ static void put_functions(printer *p)
         for (int v = 0; v < c->s->nvars; v++) {
             if (!c->s->var[v].output || !c->element[v]) continue;
             const char *type = type_names[c->s->type[v]];
-            if (c->wide[v])
+            if (st_type_is_sub_byte(c->s->type[v]))
+                st_text_put(t, "sub_put<%s, W>(p%d, o%d", sub_name(c->s->type[v]), v, v);
+            else if (c->wide[v])
                 st_text_put(t, "put_wide<%s, W, %s>(p%d", type, streams(c, v) ? "STREAMED" : "USUAL", v);
             else
                 st_text_put(t, "put_thin<%s, W>(p%d", type, v);
             put_offset(p, v, false);
-            if (!c->wide[v]) st_text_put(t, ", arg.w[%d]", step_word(c, v, false, c->ne - 1));
+            if (st_type_is_sub_byte(c->s->type[v]) && c->e[c->ne - 1].step[v] == 1)
+                st_text_put(t, ", 1");
+            else if (!c->wide[v])
+                st_text_put(t, ", arg.w[%d]", step_word(c, v, false, c->ne - 1));
             st_text_put(t, ", y%d);\n", v);
         }
         st_text_put(t, "}\n");
@@ -439,7 +460,10 @@ void st_pw_cuda_text(const st_pw_cuda *c, st_text *t)
     for (int v = 0; v < c->s->nvars; v++) {
         if (!is_memory(c, v)) continue;
         const char *type = type_names[c->s->type[v]];
-        st_text_put(t, "%s *p%d;\n", type, v);
+        if (st_type_is_sub_byte(c->s->type[v]))
+            st_text_put(t, "u8 *p%d;\ni64 o%d;\n", v, v);
+        else
+            st_text_put(t, "%s *p%d;\n", type, v);
         if (!reads_ever(c, v)) continue;
         put_slot_type(&p, v);
         st_text_put(t, " x%d[SLOTS];\n", v);

@@ -144,6 +144,28 @@ static void every_type(void **state)
         }
 }
 
+/* less than a byte: read and written in whole bytes, inside them, along lines, and one a line */
+static void every_part(void **state)
+{
+    (void)state;
+    static const strata_type types[] = {STRATA_I4, STRATA_U4, STRATA_BIT};
+    for (int i = 0; i < ST_COUNT(types); i++)
+        for (int odd = 0; odd < 2; odd++) {
+            const int64_t dim[2] = {512, odd ? 63 : 64}, turned[2] = {dim[1], dim[0]};
+            const strata_tensor q = tensor(types[i], 2, dim), f = tensor(STRATA_F32, 2, dim),
+                                c = strata_transpose(tensor(types[i], 2, turned)),
+                                line = strata_matrix(memory, types[i], 512, 1, STRATA_COL_MAJOR, 0);
+            BOTH(MAP, "y = x + 1; z = x", 0, {"x", q}, {"y", q}, {"z", f});
+            BOTH(MAP, "y = x", 0, {"x", c}, {"y", f});
+            BOTH(ROWS, "y = x - max(x); a = any(x)", 0, {"x", q}, {"y", f}, {"a", line});
+            BOTH(ROWS, "y = x - mean(x) * s", 0, {"x", f}, {"y", q}, {"s", line});
+        }
+    BOTH(MAP, "y = (q - z) * s", 0, {"q", T(U4, 32, 128, 4096)}, {"z", T(U4, 32, 1, 4096)},
+         {"s", T(F32, 32, 1, 4096)}, {"y", T(BF16, 32, 128, 4096)});
+    BOTH(MAP, "mask = x > 0; y = relu(x)", 0, {"x", T(F32, 4096, 4096)}, {"mask", T(BIT, 4096, 4096)},
+         {"y", T(BF16, 4096, 4096)});
+}
+
 static void every_reduction(void **state)
 {
     (void)state;
@@ -306,9 +328,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(documented), cmocka_unit_test(every_function),
-                                       cmocka_unit_test(every_type), cmocka_unit_test(every_reduction),
-                                       cmocka_unit_test(views),      cmocka_unit_test(divisions),
-                                       cmocka_unit_test(company)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(documented),      cmocka_unit_test(every_function),
+                                       cmocka_unit_test(every_type),      cmocka_unit_test(every_part),
+                                       cmocka_unit_test(every_reduction), cmocka_unit_test(views),
+                                       cmocka_unit_test(divisions),       cmocka_unit_test(company)};
     return cmocka_run_group_tests(tests, NULL, teardown);
 }
