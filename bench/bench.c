@@ -181,7 +181,9 @@ int verb_bench(int argc, char **argv)
         {"--level", "1|2|3", "blas: which level (default 2)", &w.level, NULL, 0},
         {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
          0},
-        {"--epilogue", "NAME", "cuda gemm: with bias, bias_gelu, bias_relu or quantise (into i8)",
+        {"--epilogue", "NAME",
+         "gemm: with bias, bias_gelu, bias_relu, quantise (cuda), eight, gate, softmax, layer_norm, int4 "
+         "(cpu)",
          &w.epilogue, NULL, 0},
         {"--candidates", "N", "cuda gemm: also the N kernels of least predicted time, each forced",
          &w.candidates, NULL, 0},

@@ -80,6 +80,9 @@ const char *dnnl_impl(const dnnl_op *op);
 /* All take plain f32 data and keep what they need; `packed`: weights in the primitive's own layout, reordered now. */
 dnnl_op *dnnl_matmul(struct dnnl *d, int64_t m, int64_t n, int64_t k, bool ta, bool tb, bool packed,
                      const float *a, const float *b, float *c);
+/* C = post(A B + bias): post a dnnl_row of one element's function, -1 for none. */
+dnnl_op *dnnl_matmul_fused(struct dnnl *d, int64_t m, int64_t n, int64_t k, bool packed, const float *a,
+                           const float *b, const float *bias, float *c, int post);
 typedef struct conv_shape {
     const char *name;
     int64_t n, c, h, w, o, r, s, stride, pad, groups, p, q;
@@ -167,7 +170,7 @@ typedef struct bench_options {
     const char *device; /* "cpu", "cuda:0" */
     const char *type;   /* --type as given */
     bool sustained, no_peers;
-    const char *epilogue; /* --epilogue, a GPU's products */
+    const char *epilogue; /* --epilogue */
     int candidates;       /* --candidates */
 } bench_options;
 
@@ -209,6 +212,7 @@ enum { GEMM_SHAPES = 256 };
 int gemm_shapes(const char **words, int n, const char *usual, gemm_shape *out);
 
 int bench_gemm(bench *b, const char **words, int n);
+int bench_fused(bench *b, const char **words, int n); /* gemm --epilogue on a CPU */
 int bench_blas(bench *b, const char **words, int n);  /* levels 1 and 2; hands 3 on */
 int bench_blas3(bench *b, const char **words, int n); /* blas3.c: level 3 of the BLAS */
 int bench_conv(bench *b, const char **words, int n);

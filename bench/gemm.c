@@ -390,6 +390,7 @@ static void columns(bench *b, const shape *s, int count)
 int bench_gemm(bench *b, const char **words, int n)
 {
     static shape s[GEMM_SHAPES];
+    if (b->o.epilogue) return bench_fused(b, words, n);
     const int count = gemm_shapes(words, n, "16,32,64,128,256,512,1024,2048", s);
     if (count < 0) return CLI_USAGE;
     for (int i = 0; i < count; i++) {

@@ -48,6 +48,7 @@ enum {
     ARG_SRC = 1,
     ARG_DST = 17,
     ARG_WEIGHTS = 33,
+    ARG_BIAS = 41,
     ARG_MEAN = 49,
     ARG_VARIANCE = 50,
     ARG_SCALE = 51,
@@ -269,32 +270,77 @@ bool dnnl_fetch(dnnl_op *o, float *out)
 }
 
 /* ---- matrix product ---------------------------------------------------------------------------------------------------- */
-dnnl_op *dnnl_matmul(struct dnnl *d, int64_t m, int64_t n, int64_t k, bool ta, bool tb, bool packed,
-                     const float *a, const float *b, float *c)
+static int eltwise_of(const struct dnnl *d, int row)
 {
-    int64_t ad[2] = {m, k}, bd[2] = {k, n}, cd[2] = {m, n};
+    const numbers *q = d->num;
+    return row == DNNL_RELU      ? q->relu
+           : row == DNNL_EXP     ? q->exp
+           : row == DNNL_TANH    ? q->tanh
+           : row == DNNL_SIGMOID ? q->logistic
+                                 : q->gelu_erf;
+}
+
+/* Attributes with one post-operation; NULL: there is none, or it cannot be made (*ok). */
+static void *post_attr(struct dnnl *d, int post, bool *ok)
+{
+    int (*make)(void **), (*ops)(void **), (*ops_destroy)(void *) = NULL, (*set)(void *, const void *);
+    int (*append3)(void *, int, float, float) = NULL, (*append2)(void *, float, int, float, float) = NULL;
+    void *attr = NULL, *list = NULL;
+    if (post < 0) return NULL;
+    *ok = *ok && look(d, &make, "dnnl_primitive_attr_create") && look(d, &ops, "dnnl_post_ops_create") &&
+          look(d, &ops_destroy, "dnnl_post_ops_destroy") &&
+          look(d, &set, "dnnl_primitive_attr_set_post_ops") &&
+          look(d, d->major == 2 ? (void *)&append2 : (void *)&append3, "dnnl_post_ops_append_eltwise") &&
+          make(&attr) == 0 && ops(&list) == 0;
+    if (*ok)
+        *ok = (d->major == 2 ? append2(list, 1, eltwise_of(d, post), 0, 0)
+                             : append3(list, eltwise_of(d, post), 0, 0)) == 0 &&
+              set(attr, list) == 0;
+    if (list && ops_destroy) ops_destroy(list);
+    return attr;
+}
+
+static dnnl_op *matmul(struct dnnl *d, const int64_t dim[3], bool ta, bool tb, bool packed, const float *a,
+                       const float *b, const float *bias, float *c, int post)
+{
+    int64_t ad[2] = {dim[0], dim[2]}, bd[2] = {dim[2], dim[1]}, cd[2] = {dim[0], dim[1]}, vd[2] = {1, dim[1]};
     dnnl_op *o = op_new(d);
     if (!o) return NULL;
     const void *am = md(o, 2, ad, ta ? d->num->ba : TAG_AB), *bm = md(o, 2, bd, tb ? d->num->ba : TAG_AB),
-               *cm = md(o, 2, cd, TAG_AB);
+               *cm = md(o, 2, cd, TAG_AB), *vm = bias ? md(o, 2, vd, TAG_AB) : NULL;
     const void *want = packed ? md(o, 2, bd, TAG_ANY) : bm;
-    bool ok = am && bm && cm && want;
+    bool ok = am && bm && cm && want && (vm || !bias);
+    void *attr = post_attr(d, post, &ok);
     if (ok && d->major == 2) {
         int (*init)(void *, const void *, const void *, const void *, const void *);
         void *desc = calloc(1, 16384);
-        ok = desc && look(d, &init, "dnnl_matmul_desc_init") && init(desc, am, want, NULL, cm) == 0 &&
-             d->pd_create(&o->pd, desc, NULL, d->engine, NULL) == 0;
+        ok = desc && look(d, &init, "dnnl_matmul_desc_init") && init(desc, am, want, vm, cm) == 0 &&
+             d->pd_create(&o->pd, desc, attr, d->engine, NULL) == 0;
         free(desc);
     } else if (ok) {
         int (*make)(void **, void *, const void *, const void *, const void *, const void *, const void *);
         ok = look(d, &make, "dnnl_matmul_primitive_desc_create") &&
-             make(&o->pd, d->engine, am, want, NULL, cm, NULL) == 0;
+             make(&o->pd, d->engine, am, want, vm, cm, attr) == 0;
     }
+    int (*attr_destroy)(void *);
+    if (attr && look(d, &attr_destroy, "dnnl_primitive_attr_destroy")) attr_destroy(attr);
     ok = ok && finish(o) && add_arg(o, ARG_SRC, memory(o, am, a)) &&
          add_arg(o, ARG_WEIGHTS,
                  packed ? converted(o, bm, b, d->pd_query_md(o->pd, Q_WEIGHTS, 0)) : memory(o, bm, b)) &&
-         add_arg(o, ARG_DST, memory(o, cm, c));
+         (!bias || add_arg(o, ARG_BIAS, memory(o, vm, bias))) && add_arg(o, ARG_DST, memory(o, cm, c));
     return or_drop(o, ok);
+}
+
+dnnl_op *dnnl_matmul(struct dnnl *d, int64_t m, int64_t n, int64_t k, bool ta, bool tb, bool packed,
+                     const float *a, const float *b, float *c)
+{
+    return matmul(d, (const int64_t[]){m, n, k}, ta, tb, packed, a, b, NULL, c, -1);
+}
+
+dnnl_op *dnnl_matmul_fused(struct dnnl *d, int64_t m, int64_t n, int64_t k, bool packed, const float *a,
+                           const float *b, const float *bias, float *c, int post)
+{
+    return matmul(d, (const int64_t[]){m, n, k}, false, false, packed, a, b, bias, c, post);
 }
 
 /* ---- convolution --------------------------------------------------------------------------------------------------------- */
@@ -396,11 +442,7 @@ static bool rowwise_pd(dnnl_op *o, dnnl_row kind, const void *m)
 {
     struct dnnl *d = o->d;
     const numbers *q = d->num;
-    int alg = kind == DNNL_RELU      ? q->relu
-              : kind == DNNL_EXP     ? q->exp
-              : kind == DNNL_TANH    ? q->tanh
-              : kind == DNNL_SIGMOID ? q->logistic
-                                     : q->gelu_erf;
+    const int alg = eltwise_of(d, (int)kind);
     unsigned flags = q->scale | q->shift;
     if (d->major == 2) {
         int (*elt)(void *, int, int, const void *, float, float),
