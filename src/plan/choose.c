@@ -270,6 +270,31 @@ static void show_refused(strata_handle *h, const st_choice *list)
         st_err_frame(&h->err, "plan", "%s: %s", seen[shown]->kernel, seen[shown]->why);
 }
 
+/* A forced kernel that the list does not hold: another family's, or nobody's. */
+static void unknown_kernel(strata_handle *h, const st_problem *pr, const char *forced, const st_choice *list)
+{
+    strata_kernel_info k = {.id = NULL};
+    bool known = false;
+    char others[400] = "";
+    size_t at = 0;
+    for (int i = 0; !known && strata_kernels(i, &k); i++) known = strcmp(k.id, forced) == 0;
+    for (int i = 0, n = 0; i < list->count && n < 6; i++) {
+        if (list->list[i].us < 0 || at + 100 > sizeof others) continue;
+        at +=
+            (size_t)snprintf(others + at, sizeof others - at, "%s%s", n++ ? ", " : "", list->list[i].kernel);
+    }
+    if (known)
+        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                "%s: kernel '%s' is one of the family %s and does not serve this problem%s", pr->who,
+                ST_SHORT(forced), k.family,
+                pr->op == ST_OP_FUSED ? " as a whole: products are steps of its kernels, and choose their own"
+                                      : "");
+    else
+        st_fail(&h->err, STRATA_ERROR_ARGUMENT, "%s: there is no kernel '%s'; strata_kernels lists them",
+                pr->who, ST_SHORT(forced));
+    if (at) st_err_remedy(&h->err, "kernels that can do it: %s", others);
+}
+
 /* Says why none of the candidates can be used: the forced kernel's reason, else the limit when only that is in the way, else everyone's. */
 static strata_status no_choice(strata_handle *h, const st_problem *pr, const strata_choice *choice,
                                const st_choice *list)
@@ -294,9 +319,7 @@ static strata_status no_choice(strata_handle *h, const st_problem *pr, const str
     if (forced && named) {
         st_fail(&h->err, s, "%s: kernel '%s' was asked for, but %s", pr->who, ST_SHORT(forced), named->why);
     } else if (forced) {
-        st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                "%s: there is no kernel '%s' for this problem; strata_kernels lists them", pr->who,
-                ST_SHORT(forced));
+        unknown_kernel(h, pr, forced, list);
     } else if (least != SIZE_MAX) {
         st_fail(&h->err, s,
                 "%s: no kernel that can do this%s keeps to the workspace limit of %zu bytes; %zu would do",

@@ -124,10 +124,35 @@ static void fused_times(void **state)
         }
 }
 
+/* A kernel of another family is not denied: the message says whose it is and which ones serve. */
+static void forced_from_another_family(void **state)
+{
+    (void)state;
+    static float x[64 * 64], w[64 * 64], out[64 * 64];
+    const strata_operand o[] = {{"X", strata_matrix(x, STRATA_F32, 64, 64, STRATA_ROW_MAJOR, 0)},
+                                {"W", strata_matrix(w, STRATA_F32, 64, 64, STRATA_ROW_MAJOR, 0)},
+                                {"out", strata_matrix(out, STRATA_F32, 64, 64, STRATA_ROW_MAJOR, 0)},
+                                {NULL, {0}}};
+    strata_plan *p;
+    const strata_choice gemm = {.kernel = "gemm_f32f32f32_4x8_portable"}, none = {.kernel = "gemm_f33"},
+                        fused = {.kernel = "fused_steps"};
+    test_error(h, strata_fused_plan(h, "out = relu(X @ W)", o, NULL, &gemm, &p), STRATA_ERROR_ARGUMENT,
+               "'gemm_f32f32f32_4x8_portable' is one of the family gemm", "steps of its kernels",
+               "fused_epilogue");
+    test_error(h, strata_fused_plan(h, "out = relu(X @ W)", o, NULL, &none, &p), STRATA_ERROR_ARGUMENT,
+               "there is no kernel 'gemm_f33'", "fused_epilogue");
+    test_error(h, strata_fused_plan(h, "out = relu(X)", o, NULL, &gemm, &p), STRATA_ERROR_ARGUMENT,
+               "family gemm");
+    test_error(
+        h,
+        strata_gemm_plan(h, STRATA_ONE, o[0].tensor, o[1].tensor, STRATA_ZERO, o[2].tensor, NULL, &fused, &p),
+        STRATA_ERROR_ARGUMENT, "fused_steps", "gemm_f32f32f32_small");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(work_counted_once), T(exact_products_are_not_rounded),
-                                       T(fused_times)};
+                                       T(fused_times), T(forced_from_another_family)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
