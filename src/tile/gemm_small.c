@@ -166,8 +166,8 @@ static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plai
         bcs = p->a_row;
         pairs.conj = (pairs.conj & 1) << 1 | pairs.conj >> 1;
     }
-    if (!more && (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
-                        : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars)))
+    if (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
+              : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars))
         return false;
     if (bcs == 1 || n == 1) {
         st_small_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
@@ -213,8 +213,7 @@ ST_INLINE strata_status product(strata_handle *h, const strata_gemm_plain *p, st
     const st_small_kernel *kr = direct[h->cpu->level][2 * complex + twice];
     const st_small_width *w = width_for(kr, n);
     const int shift = __builtin_ctz((unsigned)w->vl), more = (int)(n - 1) >> shift;
-    if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv ||
-                    (!complex && (m > n ? m : n) * k >= ST_SKINNY_LEAST)))
+    if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv || (m > n ? m : n) * k >= ST_SKINNY_LEAST))
         return run_other(h, p) ? STRATA_OK : otherwise(h, p);
     /* one strip of tiles */
     st_small_shape s = {.k = k, .ars = ars, .acs = acs, .brs = brs, .crs = crs, .tiles = 1};
@@ -346,7 +345,7 @@ static bool runs_directly(const st_cpu *cpu, const st_small_plan *p)
     const bool complex = st_type_is_complex(g->type);
     return p->kernel == direct[cpu->level][column_of(g->type)] && g->G == 1 &&
            g->M * g->N * g->K <= DIRECT >> 2 * complex && p->pack_bytes <= TURN_BYTES + ST_PACK_SLACK &&
-           (complex || !st_gemm_skinny_serves(cpu, g->es, g->M, g->N, g->K, p->bls));
+           !st_gemm_skinny_serves(cpu, g->es, g->M, g->N, g->K, p->bls);
 }
 
 static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, int max)

@@ -168,6 +168,16 @@ static problem any_problem(test_rng *r)
     p.k = test_chance(r, 0.1) ? test_int(r, 500, 1100) : length[test_int(r, 0, 17)];
     if (test_chance(r, 0.02)) p.k = 0;
     if (p.k > 400) p.m = test_int(r, 1, 9), p.n = test_int(r, 1, 40);
+    if (test_chance(r, 0.1)) { /* few rows or columns beside a large operand */
+        p.m = test_int(r, 1, 17);
+        p.n = test_int(r, 150, 400);
+        p.k = test_int(r, 90, 300);
+        if (test_chance(r, 0.4)) {
+            const int64_t t = p.m;
+            p.m = p.n;
+            p.n = t;
+        }
+    }
     if (test_chance(r, 0.2)) p.g = test_int(r, 1, 3);
     p.ta = test_chance(r, 0.5);
     p.tb = test_chance(r, 0.5);
@@ -191,7 +201,7 @@ static void every_kernel(void **state)
     for (int i = 0; strata_kernels(i, &info); i++) {
         const bool c64 = !strncmp(info.id, "gemm_c64", 8), c128 = !strncmp(info.id, "gemm_c128", 9);
         if ((!c64 && !c128) || strstr(info.id, "_sm")) continue;
-        for (int n = 0; n < test_rounds(40); n++) {
+        for (int n = 0; n < test_rounds(strstr(info.id, "skinny") ? 100 : 40); n++) {
             problem p = any_problem(&r);
             p.type = c64 ? STRATA_C64 : STRATA_C128;
             p.three = strstr(info.id, "_3m") != NULL;

@@ -179,18 +179,21 @@ static void pack(void *dst, int64_t width, int64_t k, const void *src, int64_t l
             for (int64_t p = p0; p < p0 + 16 && p < k; p++) d[p * width + i] = s[i * ls + p * ks];
 }
 
-const st_skinny_kernel PASTE(st_kernel_, KERNEL) = {
-    VL,
-    NN_MR,
 #if NN_MR == 8
-    {0, WIDTH(1), WIDTH(2), WIDTH(3), WIDTH(4), WIDTH(5), WIDTH(6), WIDTH(7), WIDTH(8)},
+#    define NN_WIDTHS                                                                         \
+        {                                                                                     \
+            0, WIDTH(1), WIDTH(2), WIDTH(3), WIDTH(4), WIDTH(5), WIDTH(6), WIDTH(7), WIDTH(8) \
+        }
 #else
-    {0, WIDTH(1), WIDTH(2), WIDTH(3), WIDTH(4), 0, 0, 0, 0},
+#    define NN_WIDTHS                                             \
+        {                                                         \
+            0, WIDTH(1), WIDTH(2), WIDTH(3), WIDTH(4), 0, 0, 0, 0 \
+        }
 #endif
-    NT_MR,
-    NT_NR,
-    8,
-    nn,
-    nt,
-    reduce,
-    pack};
+#define SKINNY_KERNEL                                               \
+    {                                                               \
+        VL, NN_MR, NN_WIDTHS, NT_MR, NT_NR, 8, nn, nt, reduce, pack \
+    }
+/* complex products run by the same, see skinny.c */
+const st_skinny_kernel PASTE(st_kernel_, KERNEL) = SKINNY_KERNEL;
+const st_skinny_kernel PASTE(st_kernel_, PAIRS_KERNEL) = SKINNY_KERNEL;

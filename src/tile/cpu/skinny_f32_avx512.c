@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skinny_f32_avx512.c - the skinny kernels of skinny_body.h for f32. */
+/* skinny_f32_avx512.c - the skinny kernels of skinny_body.h for f32 and c64. */
 #define VEC_F64 0
 #define VEC_BITS 512
 #define NN_MR 8
@@ -8,4 +8,5 @@
 #define NT_MR 4
 #define NT_NR 6
 #define KERNEL gemm_f32f32f32_skinny_avx512
+#define PAIRS_KERNEL gemm_c64c64c64_skinny_avx512
 #include "tile/cpu/skinny_body.h"

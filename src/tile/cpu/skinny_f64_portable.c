@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skinny_f64_portable.c - the skinny kernels of skinny_body.h for f64. */
+/* skinny_f64_portable.c - the skinny kernels of skinny_body.h for f64 and c128. */
 #define VEC_F64 1
 #define VEC_BITS 128
 #define NN_MR 4
@@ -8,4 +8,5 @@
 #define NT_MR 2
 #define NT_NR 4
 #define KERNEL gemm_f64f64f64_skinny_portable
+#define PAIRS_KERNEL gemm_c128c128c128_skinny_portable
 #include "tile/cpu/skinny_body.h"
