@@ -7,10 +7,12 @@
  *                   pointwise one. Where that would exceed the workspace limit and the lines of the first dim do not depend on each other, it
  *                   runs on some lines after others.
  *   fused_packed    (CPU) one pass over the packed kernels: fused_mixed.c.
+ *   fused_reference (CPU) element by element, without a workspace: fused_reference.c.
  *
  * Products in the workspace are f32 (f64 in programs of f64, i32 for integers). A loader's values have the type of the other factor where that is a
  * float, else f32. */
 #include "blas/fused_problem.h"
+#include "blas/fused_scaled.h"
 #include "runtime/gpu.h"
 #include "tile/gemm_mixed.h"
 #include "tile/tile.h"
@@ -19,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = ST_FUSED_TEMPS + 1, EPILOGUE = 1, AS_STEPS = 2, PACKED = 3 };
+enum { STEPS = ST_FUSED_TEMPS + 1, EPILOGUE = 1, AS_STEPS = 2, PACKED = 3, SCALED = 5 };
 
 typedef struct fused_step {
     strata_plan *plan;
@@ -39,8 +41,8 @@ typedef struct fused_plan {
 
 /* ---- which form ------------------------------------------------------------------------------------------------------------------ */
 
-/* The output that an epilogue stores as C: `out`, else the first that the program writes and that has the product's dims. -1 with the reason. */
-static int epilogue_output(const st_fused *f, char *why, size_t n)
+/* The output that an epilogue of a product of these types stores as C: `out`, else the first that the program writes and that has the product's dims. -1 with the reason. */
+static int epilogue_output(const st_fused *f, int ta, int tb, char *why, size_t n)
 {
     const int main = f->t.products - 1;
     const strata_tensor *P = &f->op[st_fused_product_at(f, main)].tensor;
@@ -73,10 +75,8 @@ static int epilogue_output(const st_fused *f, char *why, size_t n)
             return -1;
         }
     }
-    const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[main])].tensor,
-                        *W = &f->op[st_fused_factor_at(f, f->t.w[main])].tensor;
-    if (!st_gemm_types_fit(f->h, X->type, W->type, f->op[out].tensor.type)) {
-        snprintf(why, n, "products of %s do not store %s", strata_type_name((strata_type)X->type),
+    if (!st_gemm_types_fit(f->h, ta, tb, f->op[out].tensor.type)) {
+        snprintf(why, n, "products of %s do not store %s", strata_type_name((strata_type)ta),
                  strata_type_name((strata_type)f->op[out].tensor.type));
         return -1;
     }
@@ -289,22 +289,22 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     return STRATA_OK;
 }
 
-static void describe_operands(const st_fused *f, fused_plan *p)
+void st_fused_operands(const st_fused *f, strata_plan *p)
 {
     st_extent *e = calloc((size_t)f->n, sizeof *e);
-    p->base.extent = e;
-    p->base.operands = f->n;
+    p->extent = e;
+    p->operands = f->n;
     for (int i = 0; i < f->n && e; i++) {
         const strata_tensor *t = &f->op[i].tensor;
         e[i] = st_plan_extent(t, f->outputs >> i & 1);
-        p->base.bytes += (double)strata_count(*t) * (double)strata_type_bits((strata_type)t->type) / 8;
+        p->bytes += (double)strata_count(*t) * (double)strata_type_bits((strata_type)t->type) / 8;
     }
     for (int i = 0; i < f->t.products; i++) {
         const strata_tensor *X = &f->op[st_fused_factor_at(f, f->t.x[i])].tensor;
-        p->base.flops +=
+        p->flops +=
             2.0 * (double)strata_count(f->op[st_fused_product_at(f, i)].tensor) * (double)X->dim[X->rank - 1];
     }
-    snprintf(p->base.title, sizeof p->base.title, "fused \"%.150s\", %d product%s", f->t.program,
+    snprintf(p->title, sizeof p->title, "fused \"%.150s\", %d product%s", f->t.program,
              f->t.products, f->t.products > 1 ? "s" : "");
 }
 
@@ -384,6 +384,20 @@ static strata_status packed_step(const st_fused *f, fused_plan *p)
     return STRATA_OK;
 }
 
+/* The product and the scales of its factors as one kernel. */
+static strata_status scaled_step(const st_fused *f, int out, fused_plan *p)
+{
+    fused_step *s = &p->step[0][0];
+    int x[2];
+    const strata_status st = st_fused_scaled_plan(f, out, &s->plan, s->at, &s->n, x);
+    if (st) return st;
+    p->use = (st_fused_use){f->outputs, x[0], x[1], out};
+    p->steps = 1;
+    p->temps = 0;
+    p->inner = s->plan->workspace;
+    return STRATA_OK;
+}
+
 static strata_status build(strata_handle *h, const st_problem *problem, const st_candidate *c,
                            strata_plan **plan)
 {
@@ -407,7 +421,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
         p->use = (st_fused_use){f.outputs, f.t.x[main] < f.n ? f.t.x[main] : -1,
                                 f.t.w[main] < f.n ? f.t.w[main] : -1, out};
     }
-    describe_operands(&f, p);
+    st_fused_operands(&f, &p->base);
     p->chunks = lines > 0 ? st_ceil_div(f.first, lines) : 1;
     p->tail = p->chunks > 1 && f.first % lines != 0;
     uint64_t sliced = 0;
@@ -416,7 +430,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
         if (sliced >> i & 1)
             p->advance[i] = lines * f.op[i].tensor.stride[0] *
                             (int64_t)strata_type_bits((strata_type)f.op[i].tensor.type) / 8;
-    for (int v = 0; v <= (int)p->tail && !s && form != PACKED; v++) {
+    for (int v = 0; v <= (int)p->tail && !s && form < PACKED; v++) {
         st_fused g = f;
         for (int i = 0; i < f.n + f.temps; i++) g.op[i].name = g.name[i];
         for (int i = 0; i < f.n + f.temps && p->chunks > 1; i++)
@@ -439,6 +453,7 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
                 p->inner = p->step[v][i].plan->workspace;
     }
     if (form == PACKED) s = packed_step(&f, p);
+    if (form == SCALED) s = scaled_step(&f, out, p);
     p->base.workspace = p->inner_at + p->inner;
     if (!s && form != PACKED) p->base.predicted = steps_us(&f, p, form);
     st_fused_free(&f);
@@ -453,8 +468,8 @@ static strata_status build(strata_handle *h, const st_problem *problem, const st
 static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *x, int max)
 {
     st_fused f;
-    if (max < 3) return 0;
-    memset(x, 0, 3 * sizeof *x);
+    if (max < 4) return 0;
+    memset(x, 0, 4 * sizeof *x);
     if (st_fused_take(&f, h, problem)) { /* build finds the same words */
         snprintf(x->kernel, sizeof x->kernel, "fused_steps");
         x->us = 0;
@@ -465,7 +480,9 @@ static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *
     for (int i = 0; i < f.t.loaders; i++) picks |= f.t.loader[i].picks;
     static const char picked[] = "rows that a list picks are read by the packed kernels alone";
     snprintf(x[0].kernel, sizeof x[0].kernel, "fused_epilogue");
-    const int out = picks ? -1 : epilogue_output(&f, x[0].why, sizeof x[0].why);
+    const int last = f.t.products - 1, ta = (int)f.op[st_fused_factor_at(&f, f.t.x[last])].tensor.type,
+              tb = (int)f.op[st_fused_factor_at(&f, f.t.w[last])].tensor.type,
+              out = picks ? -1 : epilogue_output(&f, ta, tb, x[0].why, sizeof x[0].why);
     if (picks) snprintf(x[0].why, sizeof x[0].why, "%s", picked);
     x[0].us = out < 0 ? -1 : cost(&f, EPILOGUE);
     x[0].order = "each product's own";
@@ -492,8 +509,19 @@ static int enumerate(strata_handle *h, const st_problem *problem, st_candidate *
     const size_t all = temps_bytes(&f, -1);
     x[2].workspace =
         x[2].arg[2] == f.first || f.first == 0 ? all : all / (size_t)f.first * (size_t)x[2].arg[2];
+    int count = 3;
+    if (h->gpu && f.t.loaders && !picks) {
+        const int to = epilogue_output(&f, STRATA_F8E4M3, STRATA_F8E4M3, x[3].why, sizeof x[3].why);
+        snprintf(x[3].kernel, sizeof x[3].kernel, "fused_scaled");
+        x[3].order = "k ascending in groups of 128, each times its scales";
+        x[3].arg[0] = SCALED;
+        x[3].arg[1] = to < 0 ? 0 : to;
+        if (to < 0 || !st_fused_scaled(&f, to, &x[3].us, &x[3].workspace, x[3].why, sizeof x[3].why))
+            x[3].us = -1;
+        count = 4;
+    }
     st_fused_free(&f);
-    return 3;
+    return count;
 }
 
 st_fused_use st_fused_plan_use(const strata_plan *p) { return ((const fused_plan *)p)->use; }
@@ -501,6 +529,7 @@ st_fused_use st_fused_plan_use(const strata_plan *p) { return ((const fused_plan
 void st_fused_describe(strata_plan *plan)
 {
     const fused_plan *p = (const fused_plan *)plan;
+    if (plan->run != run) return; /* the reference has no steps */
     size_t n = plan->text ? strlen(plan->text) : 0;
     if (p->words[0]) {
         char *text = realloc(plan->text, n + sizeof p->words + 16);
@@ -528,6 +557,7 @@ static void register_all(void)
 {
     st_plan_register(&cpu_provider);
     st_plan_register(&cuda_provider);
+    st_plan_register(&st_fused_reference);
 }
 void st_fused_init(void)
 {

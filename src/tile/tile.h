@@ -101,6 +101,9 @@ typedef struct st_block_scale {
  * there are none). STRATA_ERROR_UNSUPPORTED where the device has no kernel that does so: then the factors are to be multiplied out before. */
 strata_status st_tile_scaled_plan(strata_handle *h, const char *who, const st_contract *c,
                                   const char *epilogue, const st_block_scale scale[2], strata_plan **plan);
+/* Can there be such a plan? With its predicted time and workspace. */
+bool st_tile_scaled_fits(strata_handle *h, const st_contract *c, const char *epilogue,
+                         const st_block_scale scale[2], double *us, size_t *workspace, char *why, size_t n);
 /* How an epilogue's text uses a name, by its letters alone: it is parsed when a plan is made, not on every call. */
 typedef struct st_epi_use {
     bool used, written, called; /* called: followed by a parenthesis, as functions are */

@@ -123,8 +123,44 @@ static void scaled(void **state)
     for (int i = 0; i < (int)(sizeof list / sizeof *list); i++) one(&r, &list[i]);
 }
 
+/* The same by the text of a program, on every device: blocks of 128 x 128 for W, of 1 x 128 for X, a bias and relu. */
+static void program(void **state)
+{
+    (void)state;
+    test_rng r = test_rng_make(77);
+    static const int64_t size[][3] = {{96, 256, 384}, {5, 128, 256}, {256, 384, 512}};
+    for (int i = 0; i < 3; i++) {
+        const int64_t m = size[i][0], n = size[i][1], k = size[i][2];
+        matrix X = make(&r, STRATA_F8E4M3, m, k, false, 0), W = make(&r, STRATA_F8E4M3, k, n, true, 0),
+               C = make(&r, STRATA_BF16, m, n, false, 0), sx = make(&r, STRATA_F32, m, k / 128, false, 0),
+               sw = make(&r, STRATA_F32, k / 128, n / 128, false, 0),
+               b = make(&r, STRATA_F32, 1, n, false, 0);
+        test_problem("program, %lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+        strata_tensor bias = strata_vector(b.dev.data, STRATA_F32, n, 1);
+        const strata_operand op[] = {{"X", X.dev}, {"W", W.dev}, {"SX", sx.dev}, {"SW", sw.dev},
+                                     {"b", bias},  {"y", C.dev}, {NULL, {0}}};
+        test_ok(h, strata_fused(h, "y = relu((X * SX[m, k/128]) @ (W * SW[k/128, n/128]) + b[n])", op, NULL));
+        test_ok(h, strata_copy(h, C.dev, C.host));
+        for (int64_t x = 0; x < m && !test_values_ignored(); x++)
+            for (int64_t j = 0; j < n; j++) {
+                double want = test_elem(b.host, 0, j), all = fabs(want);
+                for (int64_t l = 0; l < k; l++) {
+                    const double v = test_elem(sx.host, x, l / 128) * test_elem(sw.host, l / 128, j / 128) *
+                                     test_elem(X.host, x, l) * test_elem(W.host, l, j);
+                    want += v;
+                    all += fabs(v);
+                }
+                const double got = test_elem(C.host, x, j), tol = all * 0x1p-10 + fabs(want) * 0x1p-8;
+                if (want < 0) want = 0;
+                test_check(fabs(got - want) <= tol, "%lld,%lld: %g, want %g +- %g", (long long)x,
+                           (long long)j, got, want, tol);
+            }
+        drop(&X), drop(&W), drop(&C), drop(&sx), drop(&sw), drop(&b);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scaled)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(scaled), cmocka_unit_test(program)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

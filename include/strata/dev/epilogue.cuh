@@ -47,6 +47,16 @@ INL float light_gelu_f32(float x)
     p = st_fma_f32(p, t, 0.14372217655181885f);
     return st_max_f32(x, -0.f) - p * (t * a) * ex2_approx(a * (a * -0.72134752f));
 }
+/* sat_i8(rint(x)) + 1.5 * 2^23, whose bits' low byte is the number */
+INL float biased_i8(float x)
+{
+    float r;
+    asm("{ .reg .pred p; .reg .f32 y; max.f32 y, %1, 0fC3000000; min.f32 y, y, 0f42FE0000; testp.notanumber.f32 p, %1; @p mov.f32 y, 0f00000000; "
+        "add.rn.f32 %0, y, 0f4B400000; }"
+        : "=f"(r)
+        : "f"(x));
+    return r;
+}
 #    include "generated.cuh"
 #endif
 #endif

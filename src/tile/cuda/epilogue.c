@@ -10,6 +10,7 @@
 #include "tile/cuda/epilogue.h"
 #include "tile/cuda/generic.h"
 #include "tile/contract.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,36 @@ static void put_outs(printer *p, st_text *t)
     st_text_put(t, "}\n");
 }
 
+/* The number N of the value that `form` (with one %d) prints, at or after *at; -1: it is not there. */
+static int value_of(const char **at, const char *before, const char *form)
+{
+    int n = -1, read = 0;
+    const char *p = strstr(*at, before);
+    if (!p || sscanf(p, form, &n, &read) != 1 || !read) return -1;
+    *at = p;
+    return n;
+}
+/* C of i8 whose value is sat_i8(rint(v)): what is rounded, clamped and converted at once need not pass the slow units for each of these (biased_i8). Prints it for kernels
+ * that take the biased number. */
+static void put_biased(st_text *t, size_t from)
+{
+    if (t->failed || !t->s) return;
+    const char *const body = t->s + from, *at = body;
+    char before[48];
+    const int result = value_of(&at, "    result = (ST_ACC)v", "    result = (ST_ACC)v%d;%n");
+    snprintf(before, sizeof before, "const float v%d = st_sat_i8_f32(", result);
+    at = body;
+    const int clamped = result < 0 ? -1 : value_of(&at, before, "const float v%*d = st_sat_i8_f32(v%d);%n");
+    snprintf(before, sizeof before, "const float v%d = st_rint_f32(", clamped);
+    at = body;
+    const int rounded = clamped < 0 ? -1 : value_of(&at, before, "const float v%*d = st_rint_f32(v%d);%n");
+    if (rounded >= 0)
+        st_text_put(
+            t,
+            "#ifdef ST_EPI_TAKES_BIASED\n#    define ST_EPI_BIASED 1\n    result = biased_i8(v%d);\n#endif\n",
+            rounded);
+}
+
 /* float st_epilogue_of(...): the same from fetched operands */
 static void put_parts(printer *p, st_text *t)
 {
@@ -258,7 +289,9 @@ static void put_parts(printer *p, st_text *t)
         t,
         "INL float st_epilogue_of(const float *row, const float *col, const float *one, const float *full, "
         "float *out, float acc, i64 m, i64 n, i64 g)\n{\n    float result = acc;\n");
+    const size_t from = t->n;
     st_expr_cuda_map(p->x, &names, t);
+    if (p->c->tc == STRATA_I8) put_biased(t, from);
     st_text_put(t, "    return result;\n}\n");
     p->parts = false;
 }

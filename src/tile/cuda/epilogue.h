@@ -16,6 +16,7 @@
  *     INL float st_epilogue_of(const float row[R], const float col[C], const float one[O], const float full[F], float out[X], float acc,
  *                              long long m, long long n, long long g);
  *
+ * (With ST_EPI_TAKES_BIASED it defines ST_EPI_BIASED where C is i8 and what it returns is 1.5 * 2^23 more than C's number, so that C is its bits' low byte.)
  * the last being st_epilogue on what the others fetched, its other outputs left in `out`. Pairs assume that C's columns are even in number or c.unaligned is set. The
  * struct of parameters is the same for every program, so that a kernel's parameters do not change. Kernels without an epilogue (EPI=0) include an empty text. */
 #ifndef ST_TILE_CUDA_EPILOGUE_H

@@ -84,6 +84,19 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
 
 /* ---- maps --------------------------------------------------------------------------------------------------------------------- */
 
+/* Rows of a box: of an operand of fewer than a tile's it holds no others, since rows outside cost as much to load (and more, where all blocks want
+ * the same few lines). What the ring then has in their place reaches no element of C. */
+static int box_rows(const st_sm90 *q, const st_sm90_side *s, int tile)
+{
+    if (s->mn || s->part || q->row->cm * q->row->cn > 1) return tile;
+    return (int)st_min64(tile, st_round_up(s->rows, 8));
+}
+int st_sm90_stage_bytes(const st_sm90 *q)
+{
+    return 128 * (box_rows(q, &q->a, q->row->bm) + box_rows(q, &q->b, q->row->bn)) *
+           (st_sm90_holds_parts(q->row) ? 3 : 1);
+}
+
 strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
                           const void *base, st_gpu_map *map)
 {
@@ -95,7 +108,7 @@ strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side
             : s->rows; /* of a last, shorter panel the rest is of the one before, and C's end cuts it off */
     const int64_t dim[3] = {s->mn ? rows : q->K, s->mn ? q->K : rows, (s->item ? q->G : 1) * parts};
     const int64_t stride[3] = {0, s->pitch * q->es, item ? item * q->es : 16};
-    const int box[3] = {kb, s->mn ? kb : tile, 1};
+    const int box[3] = {kb, s->mn ? kb : box_rows(q, s, tile), 1};
     return st_gpu_map_tiled(h, map,
                             q->tf32   ? ST_GPU_TF32
                             : s->part ? STRATA_BF16
@@ -276,6 +289,7 @@ static strata_status launch(strata_handle *h, const st_sm90_plan *p, const char 
                          .az = q->a.item != 0,
                          .bz = q->b.item != 0,
                          .vec = (uintptr_t)c % 16 == 0 && ldc * cs % 16 == 0 && cg * cs % 16 == 0,
+                         .bytes = st_sm90_stage_bytes(q),
                          .scaled = alpha != 1 || beta != 0 || (q->integer && q->g.c.tc != STRATA_I32),
                          .alpha = alpha,
                          .beta = beta,

@@ -17,6 +17,7 @@
  *   EST [1]              epilogue: 1 per-warp staging and 16-byte stores; 0 staging of CB boxes of 128 bytes and TMA stores (C must suit TMA)
  *   CB [all]             boxes staged at a time
  *   PREG CREG            registers of producer and consumers
+ *   BLOCKS [1]           that fit a multiprocessor: two begin the next launch's while this one's last tiles are worked on
  *   BATCH [0]            tensor maps of rank 3
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
@@ -59,6 +60,9 @@
 #ifndef CREG
 #    define CREG (NCONS == 1 ? 248 : 232)
 #endif
+#ifndef BLOCKS
+#    define BLOCKS 1
+#endif
 #ifndef BATCH
 #    define BATCH 0
 #endif
@@ -92,6 +96,7 @@
 #    define ST_ACC float
 #endif
 #if EPI
+#    define ST_EPI_TAKES_BIASED 1
 #    include "epilogue.cuh"
 #endif
 
@@ -153,6 +158,7 @@ struct gemm_args { /* mirrored by the host */
     int az, bz; /* 0: the operand is the same for the whole batch */
     int vec;    /* C may be stored 16 bytes at a time */
     int m_at, n_at; /* where in C (and for the epilogue) the operands' first row and column are; m and n are ends in C */
+    int bytes;      /* of a stage's loads: boxes are no larger than the operands */
     int scaled;     /* sums are not C's values yet: alpha, beta, or integers into floats */
     double alpha, beta;
     TC *c;
@@ -238,7 +244,7 @@ INL void load_scales(float (&to)[MT][2], const float *(&a)[MT][2], const float *
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gemm_sm90(PARAMETERS)
 {
     extern __shared__ __align__(1024) u8 sm[];
@@ -319,7 +325,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     const u32 bar = full + 8 * s, a = sA + s * A_STAGE + rn * (A_BYTES / CN),
                               b = sB + s * B_STAGE + rm * (B_BYTES / CM);
                     mbar_wait(empty + 8 * s, ph);
-                    mbar_expect(bar, A_STAGE + B_STAGE);
+                    mbar_expect(bar, (u32)p.bytes);
 #if X6 == 2
 #    pragma unroll
                     for (int i = 0; i < 3; i++) {

@@ -20,7 +20,7 @@ typedef struct st_sm90_row {
 
 /* mirrored in gemm_sm90.cu */
 typedef struct st_sm90_args {
-    int32_t m, n, k, g, g0, raster, splits, az, bz, vec, m_at, n_at, scaled;
+    int32_t m, n, k, g, g0, raster, splits, az, bz, vec, m_at, n_at, bytes, scaled;
     double alpha, beta;
     void *c;
     int64_t ldc, cg;
@@ -101,6 +101,8 @@ const st_sm90_row *st_sm90_rows(int *count);
 bool st_sm90_configure(const st_sm90_row *row, const st_contract *c, const char *text, const st_gpu *gpu,
                        st_sm90 *q, char *why, size_t n);
 unsigned st_sm90_smem(const st_sm90 *q);
+/* Bytes that one stage of the ring receives. */
+int st_sm90_stage_bytes(const st_sm90 *q);
 /* The tensor map of A or B at `base`, in boxes of `tile` rows. */
 strata_status st_sm90_map(strata_handle *h, const st_sm90 *q, const st_sm90_side *s, int type, int tile,
                           const void *base, st_gpu_map *map);

@@ -28,6 +28,9 @@ typedef float val_t;
 INL u32 bits(acc_t v) { return raw(from<TC>(v)); }
 INL val_t value(TC v) { return to_f32(v); }
 #endif
+/* a register's bits as they are */
+INL u32 bits_of(float v) { return raw(v); }
+INL u32 bits_of(int v) { return (u32)v; }
 /* two neighbours; the first argument names C's type */
 template <class T> INL u32 pair_of(T, acc_t lo, acc_t hi) { return bits(lo) | bits(hi) << (CS < 4 ? 8 * CS : 0); }
 #ifndef INTEGER
@@ -35,6 +38,9 @@ INL u32 pair_of(bf16, float lo, float hi) { return pack_bf16(lo, hi); }
 INL u32 pair_of(f16, float lo, float hi) { return pack_f16(lo, hi); }
 INL u32 pair_of(e4m3, float lo, float hi) { return pack_e4m3(lo, hi); }
 INL u32 pair_of(e5m2, float lo, float hi) { return pack_e5m2(lo, hi); }
+#endif
+#ifdef ST_EPI_BIASED
+INL u32 pair_of(i8, acc_t lo, acc_t hi) { return __byte_perm((u32)bits_of(lo), (u32)bits_of(hi), 0x0040); }
 #endif
 
 #if EPI
@@ -74,6 +80,9 @@ INL void stage(u32 base, u32 row, u32 col, int lane, const acc_t *d)
 /* what a sum's register holds until it is stored: the value, or of integers the bits of C */
 #    ifdef INTEGER
 template <class T> INL acc_t finished(T v) { return (acc_t)raw(from<TC>(v)); }
+#        ifdef ST_EPI_BIASED
+INL acc_t finished(float v) { return (acc_t)raw(v); }
+#        endif
 #    else
 INL acc_t finished(float v) { return v; }
 #    endif

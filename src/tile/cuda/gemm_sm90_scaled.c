@@ -88,6 +88,22 @@ static strata_status make(strata_handle *h, const char *who, const st_contract *
     return STRATA_OK;
 }
 
+bool st_tile_scaled_fits(strata_handle *h, const st_contract *c, const char *epilogue,
+                         const st_block_scale scale[2], double *us, size_t *workspace, char *why, size_t n)
+{
+    st_contract exact = *c;
+    st_candidate as_is, any;
+    snprintf(why, n, "only devices of compute capability 9.0 have kernels that multiply blocks by scales");
+    if (!h->gpu || h->gpu->cc != 90 || st_contract_rules(c, why, n)) return false;
+    exact.math = STRATA_MATH_EXACT;
+    if (!choose(h, &exact, epilogue, scale, h->workspace_limit, &as_is, why, n)) return false;
+    exact.unaligned = 1;
+    if (!choose(h, &exact, epilogue, scale, h->workspace_limit, &any, why, n)) return false;
+    *us = as_is.us;
+    *workspace = as_is.workspace > any.workspace ? as_is.workspace : any.workspace;
+    return true;
+}
+
 strata_status st_tile_scaled_plan(strata_handle *h, const char *who, const st_contract *c,
                                   const char *epilogue, const st_block_scale scale[2], strata_plan **plan)
 {
