@@ -42,4 +42,7 @@ struct st_mix *st_fused_mix(const st_fused *f, char *why, size_t n);
 /* From the problem of a plan; st_fused_free when it succeeded. */
 strata_status st_fused_take(st_fused *f, strata_handle *h, const st_problem *p);
 void st_fused_free(st_fused *f);
+/* Operands with their extents, work and title of a plan for f. */
+void st_fused_operands(const st_fused *f, strata_plan *p);
+extern const st_provider st_fused_reference; /* fused_reference.c */
 #endif
