@@ -225,6 +225,12 @@ static void every_kernel(void **state)
                     q.n = test_int(&r, 64, 100);
                     q.k = (is_byte(q.t.a) || strstr(id, "f8") ? 16384 : 8192) + 16 * test_int(&r, 0, 60);
                 }
+                int rows, cols, deep;
+                const char *shape = strstr(id, "_batch") ? strchr(id + 5, '_') : NULL;
+                if (shape && sscanf(shape, "_%dx%dx%d", &rows, &cols, &deep) == 3) { /* small items */
+                    q.m = tries % 2 ? rows : test_int(&r, 1, rows);
+                    q.n = tries % 2 ? cols : test_int(&r, 1, cols);
+                }
                 const bool bytes = strstr(id, "_mma") && (is_byte(q.t.a) || strstr(id, "f8"));
                 if (bytes && tries >= 8) { /* rows of whole 16 bytes, and k long enough to be split */
                     q.m = 16 * test_int(&r, 2, 4);

@@ -42,8 +42,8 @@ enum {
     PARTS = sizeof(parts<TA>) / sizeof(parts<TA>::word), /* a complex number's are apart: [part][k][row] */
     WORD = sizeof(parts<TA>::word),
     Q = 16 / WORD, /* words of a piece */
-    PITCH_A = BM + (LA == LK ? Q : 0),
-    PITCH_B = BN + (LB == LK ? Q : 0),
+    PITCH_A = BM + (LA == LK || (RULE_A & R_MIRROR) ? Q : 0),
+    PITCH_B = BN + (LB == LK || (RULE_B & R_MIRROR) ? Q : 0),
     BYTES_A = BK * PITCH_A * PARTS * WORD,
     BYTES_B = BK * PITCH_B * PARTS * WORD,
     STAGE = BYTES_A + BYTES_B

@@ -357,16 +357,18 @@ template <class T, int W, int THREADS, int ROWS, int DEPTH, int LAYOUT, int V, i
     }
     __device__ __forceinline__ void mirrored(const st_params &p, u32 to, u32 k0) const
     {
-        static_assert((rule & R_MIRROR) == 0 || (V == 1 && LAYOUT == LK), "the mirror image has no run along k");
+        /* what stands together along rows of what is stored stands together along k here: lanes go the other way */
+        static_assert(rule == 0 || (LAYOUT == LR ? ROWS % (THREADS / 8) == 0 : THREADS % ROWS == 0), "lanes do not divide the image");
+        constexpr int LR8 = THREADS / 8, COUNT = (ROWS * DEPTH + THREADS - 1) / THREADS;
         const i64 sr = stride_of<W>((W == OF_A ? p.m : p.n).ax[0]), sk = stride_of<W>(p.k.ax[0]);
-        const T *src = origin + ((i64)k0 + k_at(0) - p.offset[W]) * sr + ((i64)r0 + row_at(0) + p.offset[W]) * sk;
+        const u32 t = threadIdx.x, row = LAYOUT == LR ? t / 8 : t % ROWS, k = LAYOUT == LR ? t % 8 : t / ROWS;
+        const T *src = origin + ((i64)k0 + k - p.offset[W]) * sr + ((i64)r0 + row + p.offset[W]) * sk;
 #pragma unroll
-        for (int j = 0; j < KI; j++)
-#pragma unroll
-            for (int i = 0; i < RI; i++) {
-                if (ragged && row_at(i) >= ROWS) continue;
-                copy<1>(to + S::at(row_at(i), k_at(j)), src + ((i64)(i * LS) * sk + (i64)(j * LF) * sr));
-            }
+        for (int c = 0; c < COUNT; c++) {
+            const int dr = LAYOUT == LR ? c / (DEPTH / 8) * LR8 : 0, dk = LAYOUT == LR ? c % (DEPTH / 8) * 8 : c * (THREADS / ROWS);
+            if ((LAYOUT == LR && row + dr >= ROWS) || (LAYOUT == LK && k + dk >= DEPTH)) continue;
+            copy<1>(to + S::at(row + dr, k + dk), src + ((i64)dr * sk + (i64)dk * sr));
+        }
     }
     /* a tile that the diagonal crosses, or an edge of the mirror image */
     __device__ __forceinline__ void elements(const st_params &p, u32 to, u32 k0, u32 k1) const

@@ -2,6 +2,7 @@
 /* generic_problem.c - a contraction in the form of the generic CUDA kernels, and how a row of theirs would run it. Pure functions of the problem, the row and the
  * device's figures: the same call always has the same configuration, so the same order of summation. */
 #include "tile/cuda/generic.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +144,12 @@ static bool fits_int(const st_gproblem *g, char *why, size_t n)
 static double rate(const st_grow *row, int cc)
 {
     const bool big = cc / 10 == 8 ? cc == 80 : cc / 10 == 9 || cc / 10 == 10;
+    const bool small = row->bm * row->bn < row->warps_m * row->warps_n * 32 *
+                                               64; /* of sums a thread: more loads of shared memory */
     if (row->kind == ST_G_SIMT)
-        return row->ta == STRATA_F64 ? (big ? 64 : 2) * 0.8
-                                     : (cc == 80 ? 64 : 128) * 0.7 / (row->ta == STRATA_C64 ? 4 : 1);
+        return row->ta == STRATA_F64
+                   ? (big ? 64 : 2) * 0.8
+                   : (cc == 80 ? 64 : 128) * (small ? 0.62 : 0.7) / (row->ta == STRATA_C64 ? 4 : 1);
     if (row->kind == ST_G_ZMMA) return (big ? (cc >= 90 ? 128 : 64) * 0.75 : 1.9) / 4;
     if (row->kind == ST_G_LDS && row->ta == STRATA_F64) return big ? (cc >= 90 ? 128 : 64) * 0.85 : 1.9;
     const double half = cc == 80 ? 1024 : cc == 90 ? 2048 * 0.6 : cc / 10 == 10 ? 1024 : 512;
@@ -153,21 +157,24 @@ static double rate(const st_grow *row, int cc)
     return half * 0.75 * (size_of(row->ta) == 1 ? 1.8 : 1);
 }
 
-/* Blocks that a multiprocessor holds: as ST_BLOCKS of generic.cuh. */
-static int blocks_of(const st_grow *row, const st_gproblem *g)
+/* Blocks that a multiprocessor holds: as ST_BLOCKS of generic.cuh, and as shared memory allows (each takes 1 KiB more than it asks for). */
+static int blocks_of(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
 {
-    return (g->window || g->c.k.count > 1) && row->blocks_sm > 1 ? row->blocks_sm - 1 : row->blocks_sm;
+    const int n = (g->window || g->c.k.count > 1) && row->blocks_sm > 1 ? row->blocks_sm - 1 : row->blocks_sm;
+    const int fit = gpu->smem_sm / ((int)st_generic_smem(row, f) + 1024);
+    return fit > 0 && fit < n ? fit : n;
 }
 
 /* Microseconds of one k step of one block when its multiprocessor is full, and of what a block does once. */
 static double step_us(const st_grow *row, const st_gproblem *g, const st_gconfig *f, const st_gpu *gpu)
 {
     const double clock = gpu->clock_mhz > 0 ? gpu->clock_mhz : 1500;
-    double clocks = (double)row->bm * row->bn * row->bk / rate(row, gpu->cc) * blocks_of(row, g);
+    double clocks = (double)row->bm * row->bn * row->bk / rate(row, gpu->cc) * blocks_of(row, g, f, gpu);
     /* single elements cost an instruction each, where wider copies do not count */
     const double copies[2] = {(double)row->bm * row->bk / f->vec[0], (double)row->bn * row->bk / f->vec[1]};
     clocks += (copies[0] + copies[1]) *
-              (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) * blocks_of(row, g);
+              (row->kind == ST_G_MMA && (f->vec[0] == 1 || f->vec[1] == 1) ? 0.12 : 0.02) *
+              blocks_of(row, g, f, gpu);
     /* what a window's coordinates cost, measured */
     return clocks / clock * (g->window ? 1.5 : 1);
 }
@@ -211,15 +218,16 @@ static double total_us(const st_grow *row, const st_gproblem *g, const st_gconfi
                        int64_t splits)
 {
     double depth;
-    const int64_t slots = (int64_t)gpu->sms * blocks_of(row, g), blocks = worked(row, g, &depth) * splits;
+    const int64_t slots = (int64_t)gpu->sms * blocks_of(row, g, f, gpu),
+                  blocks = worked(row, g, &depth) * splits;
     const int64_t steps = st_ceil_div(st_ceil_div(g->K, row->bk), splits), waves = blocks / slots,
                   rest = blocks % slots;
     const double step = step_us(row, g, f, gpu) * depth,
                  copy = gpu->copy_bytes_per_us > 0 ? gpu->copy_bytes_per_us : 1e6;
     /* a last wave that leaves multiprocessors with fewer blocks than they hold runs faster, at least as long as one block alone */
-    double share = (double)rest / (double)slots, alone = 1.0 / blocks_of(row, g);
-    if (share < alone * 1.25) share = rest ? alone * 1.25 : 0;
-    double last = share * step;
+    const double each = ceil((double)rest / gpu->sms) / blocks_of(row, g, f, gpu);
+    double last = (each > 0 ? pow(each, 0.7) : 0) *
+                  step; /* measured: half of its blocks run at 0.8 of a full one's rate */
     if (rest && last < 0.55)
         last = 0.55; /* a block that is alone waits for its barriers and copies: measured, of any tile */
     double us = ((double)waves * step + last) * (double)steps + (double)(waves + (rest != 0)) * 1.0 + 3.0;
@@ -273,8 +281,7 @@ static bool rules(const st_grow *row, const st_gproblem *g, st_gconfig *f, char 
 static void rule_copies(const st_grow *row, const st_gproblem *g, st_gconfig *f)
 {
     for (int s = 0; s < 2; s++) {
-        if (f->rule[s] & R_MIRROR) f->layout[s] = 0; /* eight of k by four rows: fair to both images */
-        if ((f->rule[s] & R_MIRROR) || ((g->c.pointers >> s & 1) && row->kind != ST_G_BATCH)) f->vec[s] = 1;
+        if ((g->c.pointers >> s & 1) && row->kind != ST_G_BATCH) f->vec[s] = 1;
     }
     if (g->c.pointers & 4) f->cv = 1;
     f->halves = row->kind == ST_G_ZMMA && (g->c.pointers & 3); /* what addresses there are is not known */
@@ -490,8 +497,8 @@ unsigned st_generic_smem(const st_grow *row, const st_gconfig *f)
     if (row->kind >= ST_G_SKINNY_K) return 0;
     if (row->kind == ST_G_SIMT) {
         const int pad = row->ta == STRATA_C64 ? 4 : q; /* its parts lie apart */
-        a = row->bk * (row->bm + (f->layout[0] ? 0 : pad)) * es;
-        b = row->bk * (row->bn + (f->layout[1] ? 0 : pad)) * es;
+        a = row->bk * (row->bm + (f->layout[0] && !(f->rule[0] & R_MIRROR) ? 0 : pad)) * es;
+        b = row->bk * (row->bn + (f->layout[1] && !(f->rule[1] & R_MIRROR) ? 0 : pad)) * es;
     } else if (row->kind == ST_G_ZMMA) {
         a = (f->layout[0] ? row->bk * (row->bm + 2) : row->bm * (row->bk + 4)) * es;
         b = (f->layout[1] ? row->bk * (row->bn + 2) : row->bn * (row->bk + 4)) * es;

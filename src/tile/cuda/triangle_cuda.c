@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* triangle_cuda.c - triangles on a GPU: the launch of a diagonal block (triangle.cu), blocks of matrices that arrays of addresses name, and the whole call as one plan that
- * lives on the stack, so that operands are checked, and staged on "auto" handles, once and not block by block. */
+/* triangle_cuda.c - triangles on a GPU: the launch of a diagonal block (triangle.cu; triangle_small.cu up to an order of 32), blocks of matrices that arrays of addresses name,
+ * and the whole call as one plan that lives on the stack, so that operands are checked, and staged on "auto" handles, once and not block by block. */
 #include "tile/cuda/triangle_cuda.h"
 #include "tile/contract.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = 32, STAGES = 4 };
+enum { TILE = 32, STAGES = 4, SMALL_THREADS = 128 };
 static const int types[] = {STRATA_F32, STRATA_F64, STRATA_C64, STRATA_C128};
 
-/* mirrored in triangle.cu */
+/* mirrored in triangle.cuh */
 typedef struct triangle_params {
     const void *a;
     void *b;
@@ -19,6 +19,7 @@ typedef struct triangle_params {
     double alpha, alpha_im;
     uint32_t panels, pointers;
     int32_t unit, conj;
+    int64_t items;
 } triangle_params;
 _Static_assert(ST_AXES == 4, "axes of a batch");
 
@@ -39,74 +40,123 @@ int64_t st_cuda_triangle_order(const st_gpu *gpu, int64_t type)
 }
 
 typedef struct spec_text {
-    char id[64], text[3][32];
+    char id[64], text[4][32];
 } spec_text;
 
-static st_gpu_spec spec_of(int64_t type, bool solve, int wide, spec_text *t)
+/* Kernels: triangle.cu with 32 or 64 columns, triangle_small.cu with a bound of the order and columns of a unit */
+enum { NARROW_PANEL, WIDE_PANEL, SMALL, VARIANTS = 7 };
+static const struct {
+    int order, cols;
+} small_of[VARIANTS] = {[SMALL] = {8, 8}, {8, 32}, {16, 8}, {16, 32}, {32, 32}};
+
+static st_gpu_spec spec_of(int64_t type, bool solve, int variant, spec_text *t)
 {
-    snprintf(t->id, sizeof t->id, "%s_%s_32x%d_sm80", solve ? "trsm" : "trmm",
-             strata_type_name((strata_type)type), TILE * wide);
-    snprintf(t->text[0], sizeof t->text[0], "-DT=%s", strata_type_name((strata_type)type));
-    snprintf(t->text[1], sizeof t->text[1], "-DSOLVE=%d", solve);
-    snprintf(t->text[2], sizeof t->text[2], "-DCPL=%d", wide);
+    const char *name = solve ? "trsm" : "trmm", *number = strata_type_name((strata_type)type);
     st_gpu_spec s = {.id = t->id, .source = "triangle.cu", .entry = "triangle"};
-    for (int i = 0; i < 3; i++) s.option[i] = t->text[i];
+    snprintf(t->text[0], sizeof t->text[0], "-DT=%s", number);
+    snprintf(t->text[1], sizeof t->text[1], "-DSOLVE=%d", solve);
+    t->text[3][0] = 0;
+    if (variant < SMALL) {
+        snprintf(t->id, sizeof t->id, "%s_%s_32x%d_sm80", name, number, TILE * (variant + 1));
+        snprintf(t->text[2], sizeof t->text[2], "-DCPL=%d", variant + 1);
+    } else {
+        s.source = "triangle_small.cu";
+        s.entry = "triangle_small";
+        snprintf(t->id, sizeof t->id, "%s_%s_%dx%d_small_sm80", name, number, small_of[variant].order,
+                 small_of[variant].cols);
+        snprintf(t->text[2], sizeof t->text[2], "-DNB=%d", small_of[variant].order);
+        snprintf(t->text[3], sizeof t->text[3], "-DCOLS=%d", small_of[variant].cols);
+    }
+    for (int i = 0; i < 4 && t->text[i][0]; i++) s.option[i] = t->text[i];
     return s;
+}
+
+/* The key of a kernel hashes its sources, which takes longer than a small solution: those of each device are kept here. */
+enum { DEVICES = 16 };
+static _Atomic(const st_gpu_kernel *) known[DEVICES][ST_COUNT(types)][2][VARIANTS];
+
+static strata_status kernel_of(strata_handle *h, int64_t type, bool solve, int variant,
+                               const st_gpu_kernel **k)
+{
+    spec_text text;
+    int at = 0;
+    while (types[at] != type) at++;
+    _Atomic(const st_gpu_kernel *) *slot =
+        h->gpu->ordinal < DEVICES ? &known[h->gpu->ordinal][at][solve][variant] : NULL;
+    if (slot && (*k = atomic_load_explicit(slot, memory_order_acquire))) return STRATA_OK;
+    const st_gpu_spec spec = spec_of(type, solve, variant, &text);
+    const strata_status s = st_gpu_kernel_get(h, &spec, k);
+    if (!s && slot) atomic_store_explicit(slot, *k, memory_order_release);
+    return s;
+}
+
+static void fill(const st_triangle *t, const double alpha[2], triangle_params *p)
+{
+    *p = (triangle_params){.a = t->a,
+                           .b = t->b,
+                           .n = t->n,
+                           .cols = t->cols,
+                           .ars = t->ars,
+                           .acs = t->acs,
+                           .brs = t->brs,
+                           .bcs = t->bcs,
+                           .from_a = t->from_a,
+                           .from_b = t->from_b,
+                           .batch = t->batch.count,
+                           .alpha = alpha[0],
+                           .alpha_im = alpha[1],
+                           .pointers = (uint32_t)t->pointers,
+                           .unit = t->rule.unit,
+                           .conj = t->rule.conj && st_type_is_complex((int)t->type),
+                           .items = st_axes_len(&t->batch)};
+    for (int d = 0; d < (int)t->batch.count; d++) {
+        p->len[d] = t->batch.ax[d].len;
+        p->sa[d] = t->batch.ax[d].a;
+        p->sb[d] = t->batch.ax[d].b;
+    }
+    if (t->rule.half == ST_HALF_UPPER) { /* read from the end it is a lower one */
+        p->from_a += (t->n - 1) * (t->ars + t->acs);
+        p->from_b += (t->n - 1) * t->brs;
+        p->ars = -p->ars;
+        p->acs = -p->acs;
+        p->brs = -p->brs;
+    }
 }
 
 strata_status st_cuda_triangle_block(strata_handle *h, const char *who, const st_triangle *t,
                                      const double alpha[2])
 {
-    const int64_t items = st_axes_len(&t->batch), narrow = st_ceil_div(t->cols, TILE);
+    const int64_t items = st_axes_len(&t->batch), narrow = st_ceil_div(t->cols, TILE), es = bytes_of(t->type);
     const int64_t limit = h->gpu->smem_block ? h->gpu->smem_block : 48 << 10;
-    const int wide = narrow * items >= 2 * h->gpu->sms && smem_of(t->type, t->n, 2) <= limit ? 2 : 1;
-    const int64_t panels = st_ceil_div(t->cols, TILE * wide);
+    const bool small = t->n <= TILE;
+    int variant =
+        narrow * items >= 2 * h->gpu->sms && smem_of(t->type, t->n, 2) <= limit ? WIDE_PANEL : NARROW_PANEL;
+    if (small) variant = SMALL + (t->n > 16 ? 4 : (t->n > 8 ? 2 : 0) + (t->cols > 16));
+    const int width = small ? small_of[variant].cols : TILE * (variant + 1);
+    const int64_t panels = st_ceil_div(t->cols, width);
     if (panels * items >= (int64_t)1 << 31)
         return st_fail(&h->err, STRATA_ERROR_UNSUPPORTED,
                        "%s: %lld items of %lld columns; on %s a call has at most 2^31 panels of %d columns",
-                       who, (long long)items, (long long)t->cols, h->device, TILE * wide);
-    triangle_params p = {.a = t->a,
-                         .b = t->b,
-                         .n = t->n,
-                         .cols = t->cols,
-                         .ars = t->ars,
-                         .acs = t->acs,
-                         .brs = t->brs,
-                         .bcs = t->bcs,
-                         .from_a = t->from_a,
-                         .from_b = t->from_b,
-                         .batch = t->batch.count,
-                         .alpha = alpha[0],
-                         .alpha_im = alpha[1],
-                         .panels = (uint32_t)panels,
-                         .pointers = (uint32_t)t->pointers,
-                         .unit = t->rule.unit,
-                         .conj = t->rule.conj && st_type_is_complex((int)t->type)};
-    for (int d = 0; d < (int)t->batch.count; d++) {
-        p.len[d] = t->batch.ax[d].len;
-        p.sa[d] = t->batch.ax[d].a;
-        p.sb[d] = t->batch.ax[d].b;
-    }
-    if (t->rule.half == ST_HALF_UPPER) { /* read from the end it is a lower one */
-        p.from_a += (t->n - 1) * (t->ars + t->acs);
-        p.from_b += (t->n - 1) * t->brs;
-        p.ars = -p.ars;
-        p.acs = -p.acs;
-        p.brs = -p.brs;
-    }
-    spec_text text;
+                       who, (long long)items, (long long)t->cols, h->device, width);
+    triangle_params p;
+    fill(t, alpha, &p);
+    p.panels = (uint32_t)panels;
     const st_gpu_kernel *k;
-    const st_gpu_spec spec = spec_of(t->type, t->solve, wide, &text);
-    const strata_status s = st_gpu_kernel_get(h, &spec, &k);
+    const strata_status s = kernel_of(h, t->type, t->solve, variant, &k);
     if (s) return s;
     void *args[] = {&p};
-    const unsigned warps = (unsigned)st_min64(8, st_ceil_div(t->n, 4));
-    const st_gpu_launch launch = {.kernel = k,
-                                  .grid = {(unsigned)(panels * items), 1, 1},
-                                  .block = {32 * warps, 1, 1},
-                                  .smem = (unsigned)smem_of(t->type, t->n, wide),
-                                  .args = args};
-    return st_gpu_run(h, &launch);
+    st_gpu_launch l = {.kernel = k,
+                       .grid = {(unsigned)(panels * items), 1, 1},
+                       .block = {256, 1, 1},
+                       .smem = (unsigned)smem_of(t->type, t->n, variant + 1),
+                       .args = args};
+    if (small) {
+        const int64_t units = SMALL_THREADS / width, order = small_of[variant].order;
+        l.grid[0] = (unsigned)st_ceil_div(panels * items, units);
+        l.block[0] = SMALL_THREADS;
+        l.smem = (unsigned)(units * (order * order + 16 / es) * es);
+    }
+    return st_gpu_run(h, &l);
 }
 
 /* ---- addresses ---------------------------------------------------------------------------------------------------------------- */
@@ -210,10 +260,14 @@ strata_status st_cuda_triangle_call(strata_handle *h, const char *who, const st_
 static bool pack_list(int cc, int i, st_gpu_spec *s)
 {
     static _Thread_local spec_text t;
-    const int kinds = ST_COUNT(types) * 4;
+    /* all of f32 and f64, panels of complex numbers */
+    static const int variants[] = {NARROW_PANEL, WIDE_PANEL, SMALL, SMALL + 2, SMALL + 4};
+    const int count = ST_COUNT(variants), real = 4 * count;
     (void)cc;
-    if (i > kinds) return false;
-    *s = i == kinds ? move_spec : spec_of(types[i / 4], i & 1, 1 + (i >> 1 & 1), &t);
+    if (i > real + 4) return false;
+    *s = i == real + 4 ? move_spec
+         : i < real    ? spec_of(types[i / (2 * count)], i & 1, variants[i / 2 % count], &t)
+                       : spec_of(types[2 + (i - real) / 2], i & 1, NARROW_PANEL, &t);
     return true;
 }
 __attribute__((constructor)) static void enter_pack(void) { st_gpu_register_pack(pack_list); }
