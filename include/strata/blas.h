@@ -115,7 +115,9 @@ STRATA_API strata_status strata_gemm_plan(strata_handle *h, strata_scalar alpha,
                                           strata_plan **plan);
 
 /* Products of different sizes, types and layouts in one call, as if one after another (C of one may be A of a later one). All are checked before the first one
- * runs, so that an error leaves every C as it is; its message says which group. Products of one size are better a batch (rank 3, or strata_pointers). */
+ * runs, so that an error leaves every C as it is; its message says which group. Products of one size are better a batch (rank 3, or strata_pointers).
+ * Those that do not depend on each other run together: on a CPU with the bits of one call after another; on a GPU, where a call of its own may cut k into
+ * parts, a member's k is never cut. */
 typedef struct strata_gemm_group {
     strata_scalar alpha, beta;
     strata_tensor A, B, C;
