@@ -304,8 +304,8 @@ void st_fused_operands(const st_fused *f, strata_plan *p)
         p->flops +=
             2.0 * (double)strata_count(f->op[st_fused_product_at(f, i)].tensor) * (double)X->dim[X->rank - 1];
     }
-    snprintf(p->title, sizeof p->title, "fused \"%.150s\", %d product%s", f->t.program,
-             f->t.products, f->t.products > 1 ? "s" : "");
+    snprintf(p->title, sizeof p->title, "fused \"%.150s\", %d product%s", f->t.program, f->t.products,
+             f->t.products > 1 ? "s" : "");
 }
 
 /* ---- predicted times ---------------------------------------------------------------------------------------------- */
