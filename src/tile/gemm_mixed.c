@@ -203,6 +203,10 @@ static bool setup(strata_handle *h, const st_mix *x, st_mix_plan *p, const st_ke
         snprintf(why, n, "i8 and u8 factors are mixed");
         return false;
     }
+    if (x->m == 0 || x->n == 0 || x->items == 0) {
+        snprintf(why, n, "there is nothing to multiply");
+        return false;
+    }
     for (int i = 0; i < x->na; i++)
         if (x->a[i]->k == 0) {
             snprintf(why, n, "a product sums over nothing (k is 0)");
@@ -263,6 +267,7 @@ strata_status st_mix_build(strata_handle *h, const char *who, st_mix *m, int ope
         strata_plan_destroy(&p->base);
         return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s", who, why);
     }
+    snprintf(p->base.chosen.kernel, sizeof p->base.chosen.kernel, "%.80s", row->id);
     *plan = &p->base;
     return STRATA_OK;
 }

@@ -69,9 +69,9 @@ static char *place(const st_mix_plan *p, st_mix_factor *const f[], int which, ch
     return base + k0 / kc * block_bytes(p, lines, kc);
 }
 
-/* `rows` rows of packed A by one panel of packed B, added to sums when `add`. */
-static void multiply(const st_mix_plan *p, const char *a, const char *b, int64_t rows, int64_t cols,
-                     int64_t kc, char *sums, int64_t ld, bool add)
+/* `rows` rows of packed A by one panel of packed B, added to sums when `add`; next: the panel that comes after it, to bring near meanwhile. */
+static void multiply(const st_mix_plan *p, const char *a, const char *b, const char *next, int64_t rows,
+                     int64_t cols, int64_t kc, char *sums, int64_t ld, bool add)
 {
     const st_packed_kernel *kr = p->kernel;
     const int64_t mr = kr->mr, nr = width_of(p), step = st_packed_bytes(kr, mr, kc);
@@ -81,8 +81,11 @@ static void multiply(const st_mix_plan *p, const char *a, const char *b, int64_t
                      .alpha = 1,
                      .beta = add,
                      .last = (int)(cols - (nv - 1) * kr->vl)};
+    const int64_t share = next ? st_ceil_div(x.k * nr * kr->size / 256, st_ceil_div(rows, mr)) : 0;
+    x.next_count = share;
     for (int64_t i = 0; i < rows; i += mr, a += step) {
         const int64_t h = st_min64(mr, rows - i);
+        x.next = next ? next + i / mr * share * 256 : NULL;
         const st_ukr_fn fn = h == mr && cols == nr ? kr->full : kr->edge[(h - 1) * kr->nv + nv - 1];
         fn(&x, a, b, sums + i * ld * p->es);
     }
@@ -154,10 +157,18 @@ static void row_block(st_mix_job *j, const st_mix_view *v, int64_t i0, int64_t r
             const int64_t k = x->a[fa]->k, kc = block_of(p, k);
             for (int64_t k0 = 0; k0 < k; k0 += kc) {
                 const int64_t steps = st_min64(kc, k - k0);
-                multiply(p, place(p, x->a, fa, v->a, lines, k0),
-                         place(p, x->b, fb, v->b, panels * nr, k0) +
-                             q * st_packed_bytes(p->kernel, nr, steps),
-                         rows, w, steps, sums + i * plane, ld, k0 > 0);
+                const char *b =
+                    place(p, x->b, fb, v->b, panels * nr, k0) + q * st_packed_bytes(p->kernel, nr, steps);
+                /* the same panel's next block of k; after the last one the next panel's first */
+                const bool more = k0 + kc < k;
+                const char *next = more ? place(p, x->b, fb, v->b, panels * nr, k0 + kc) +
+                                              q * st_packed_bytes(p->kernel, nr, st_min64(kc, k - k0 - kc))
+                                   : q + 1 < panels
+                                       ? place(p, x->b, fb, v->b, panels * nr, 0) +
+                                             (q + 1) * st_packed_bytes(p->kernel, nr, st_min64(kc, k))
+                                       : NULL;
+                multiply(p, place(p, x->a, fa, v->a, lines, k0), b, next, rows, w, steps, sums + i * plane,
+                         ld, k0 > 0);
             }
         }
         if (!x->by_rows) program(j, i0, rows, j->j0 + q * nr, w, sums, plane, ld, v->room.scratch);
@@ -214,7 +225,7 @@ static void column_panel(st_mix_job *j, const st_mix_view *v, int64_t q)
             st_mix_pack(p, false, f, j->data, j->item, v->b, q * nr, w, k0, steps, &v->room);
             for (int i = 0; i < x->products; i++)
                 if (x->pb[i] == f)
-                    multiply(p, place(p, x->a, x->pa[i], v->a, lines, k0), v->b, x->m, w, steps,
+                    multiply(p, place(p, x->a, x->pa[i], v->a, lines, k0), v->b, NULL, x->m, w, steps,
                              sums + i * plane, ld, k0 > 0);
         }
     }
@@ -263,7 +274,6 @@ strata_status st_mix_run(strata_handle *h, const strata_plan *plan, void *const 
     const st_mix_plan *p = (const st_mix_plan *)plan;
     const st_mix *x = p->x;
     char *w = NULL;
-    if (x->m == 0 || x->n == 0 || x->items == 0) return STRATA_OK;
     const strata_status s = st_mix_check_picks(h, "strata_fused", p, data);
     if (s) return s;
     if (!(w = st_plan_workspace(h, plan, r))) return h->err.status;

@@ -149,8 +149,24 @@ typedef struct st_block {
     int stamp;
     st_factors f;
     char *aside; /* NULL, or where this rectangle's sums are kept, ld apart */
-    int64_t ld;
+    int64_t ld, item;
+    bool finish; /* the sums are complete: they go to C, or through the epilogue, some rows at a time */
 } st_block;
+
+/* Rows whose sums leave at a time: while they are in the first-level cache. (Rows of C that lie a power of two apart share its sets: after all rows of a
+ * block an epilogue found them in L3, 3 ns an element at 2048 cubed.) */
+enum { FINISH_TILES = 2 };
+
+static void finish_rows(st_worker_view *v, const st_block *t, char *c, int64_t i, int64_t rows)
+{
+    const st_packed_plan *p = v->job->p;
+    const st_gemm *g = &p->g;
+    if (t->aside)
+        st_packed_finish(v->job, t->aside + i * t->ld * g->es, t->ld, c, t->item, t->i0 + i, rows, t->j0,
+                         t->cols, v->scratch);
+    else
+        st_gemm_epilogue(g, p->head.expr, v->job->data, t->item, t->i0 + i, rows, t->j0, t->cols, v->scratch);
+}
 
 /* One panel of B against one block of A. */
 static void multiply(st_worker_view *v, const st_block *t, char *c)
@@ -176,7 +192,7 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
                      .last = (int)(t->cols - (nv - 1) * kr->vl)};
     const int64_t row =
         p->in_place ? ars * g->ea : st_packed_bytes(kr, 1, t->kc); /* bytes of A from one row to the next */
-    int64_t share_of_next = t->next ? st_ceil_div(units * nr * kr->size / 256, tiles) : 0;
+    int64_t share_of_next = t->next ? st_ceil_div(units * nr * kr->size / 256, tiles) : 0, done = 0;
     for (int64_t i = 0; i < t->rows; i += mr) {
         int64_t h = st_min64(mr, t->rows - i);
         const bool whole = h == mr && t->cols == nr;
@@ -191,9 +207,7 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
             x.panel = (char *)t->b;
             (p->in_place ? p->first_in_place : p->first)(&x, t->a, t->unpacked, at);
             if (t->flag) atomic_store_explicit(t->flag, t->stamp, memory_order_release);
-            continue;
-        }
-        if (direct && (t->aside || g->m.count <= 1 || st_axes_run(&g->m, t->i0 + i) >= h)) {
+        } else if (direct && (t->aside || g->m.count <= 1 || st_axes_run(&g->m, t->i0 + i) >= h)) {
             fn(&x, t->a + i * row, t->b, at);
         } else {
             st_ukr_args y = x;
@@ -201,6 +215,10 @@ static void multiply(st_worker_view *v, const st_block *t, char *c)
             y.beta = y.beta_im = 0;
             fn(&y, t->a + i * row, t->b, v->tile);
             scatter(g, v->tile, nr, c, t->i0 + i, h, t->j0, t->cols, &t->f);
+        }
+        if (t->finish && (i + h - done >= FINISH_TILES * mr || i + h == t->rows)) {
+            finish_rows(v, t, c, done, i + h - done);
+            done = i + h;
         }
     }
 }
@@ -269,7 +287,9 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
                           .flag = flag,
                           .stamp = stamp,
                           .f = v->job->f,
-                          .ld = ld};
+                          .ld = ld,
+                          .item = item,
+                          .finish = last && (v->job->aside || p->head.expr)};
             if (k0 > 0) t.f.beta = 1, t.f.beta_im = 0;
             if (v->job->aside) {
                 t.aside = v->aside + (g->K > p->kc ? i * ld + j * nr : 0) * g->es;
@@ -278,10 +298,6 @@ static void block_of_b(st_worker_view *v, int64_t item, const char *a, const cha
             }
             if (i > 0 && q + 1 < panels) t.next = bpanels + (j + 1 < panels ? j + 1 : 0) * panel;
             multiply(v, &t, c);
-            if (last && v->job->aside)
-                st_packed_finish(v->job, t.aside, ld, c, item, t.i0, h, j0, w, v->scratch);
-            else if (last && p->head.expr)
-                st_gemm_epilogue(g, p->head.expr, v->job->data, item, t.i0, h, j0, w, v->scratch);
         }
     }
     v->block++;
