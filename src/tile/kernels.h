@@ -42,6 +42,7 @@ int st_kernel_list(int i, strata_kernel_info *info); /* for st_plan_register_ker
 #define ST_ORDER_MODULO "integers modulo 2^32: any order is the same"
 #define ST_ORDER_SKINNY \
     "k in ascending order, one accumulator (B contiguous along n), or in lanes of one vector (along k)"
+#define ST_ORDER_SKINNY_WIDENED "factors widened to f32 (exact); " ST_ORDER_SKINNY
 #define ST_ORDER_LANES \
     "k in interleaved lanes of one vector each, then the lanes by halves; blocks added in order"
 #define ST_ORDER_KPARTS                                                                                  \

@@ -237,6 +237,13 @@ static void shapes(void **state)
 }
 
 /* Every kernel by its id where bf16 goes into bf16, a sample of the others (all in a soak: compiling them takes minutes), on shapes with and without edges. */
+static bool usable(const char *id)
+{
+    strata_kernel_info info;
+    for (int i = 0; strata_kernels(i, &info); i++)
+        if (!strcmp(info.id, id)) return info.usable;
+    return false;
+}
 static void every_kernel(void **state)
 {
     (void)state;
@@ -245,9 +252,15 @@ static void every_kernel(void **state)
         {0, 200, 328, 264, 1, 1, 0, 0, 0, 1, 0}, {0, 264, 136, 1096, 1, 0, 0, 0, 0, 2, 0},
         {0, 131, 77, 1091, 0, 1, 0, 0, 0, 1, 1},
     };
+    /* on a CPU few rows and few columns too, B by rows and by columns */
+    static const problem few[] = {
+        {0, 1, 300, 1096, 0, 0, 0, 0, 0, 1, 0},  {0, 3, 277, 515, 0, 1, 0, 0, 0, 1, 1},
+        {2, 16, 129, 700, 1, 0, 0, 0, 0, 2, -1}, {0, 300, 5, 641, 0, 1, 0, 0, 1, 1, 0},
+        {0, 1003, 1, 77, 0, 0, 0, 0, 0, -1, 0},  {0, 9, 1001, 67, 1, 1, 1, 0, 0, 1, 1},
+    };
     test_rng r = test_rng_make(34);
     strata_kernel_info info;
-    int ran = 0;
+    int ran = 0, skinny = 0;
     for (int i = 0; strata_kernels(i, &info); i++) {
         if (!on_gpu()) { /* a CPU's kernel takes a family of types: it is told by the start of its id */
             for (int t = 0; t < TEST_COUNT(combos); t++) {
@@ -257,6 +270,10 @@ static void every_kernel(void **state)
                 if (strncmp(info.id, id, strlen(id)) || strstr(info.id, "_sm")) continue;
                 for (int s = 0; s < TEST_COUNT(list); s++)
                     if (run(&r, &combos[t], &list[s], true, info.id)) ran++;
+                for (int s = 0; s < TEST_COUNT(few); s++)
+                    for (int whole = 0; whole < 2; whole++)
+                        if (run(&r, &combos[t], &few[s], whole, info.id))
+                            ran++, skinny += strstr(info.id, "skinny") != NULL;
             }
             continue;
         }
@@ -272,6 +289,8 @@ static void every_kernel(void **state)
         }
     }
     test_check(ran > 20, "only %d runs of kernels by id", ran);
+    if (!on_gpu() && usable("gemm_bf16_skinny_avx512"))
+        test_check(skinny >= 2 * 2 * 5, "only %d runs of kernels for few rows", skinny);
 }
 
 static void same_bits(void **state)

@@ -31,5 +31,6 @@ typedef struct st_skinny_kernel {
     void (*reduce)(int64_t n, const void *part, void *s, int64_t stride);
     /* dst[p * width + i] = element (i, p) of A for width lines and k steps: the k-major panel */
     void (*pack)(void *dst, int64_t width, int64_t k, const void *src, int64_t ls, int64_t ks);
+    int half; /* 0, or STRATA_BF16 or STRATA_F16: A and B have that type, sums are f32, and A is always packed, widened */
 } st_skinny_kernel;
 #endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* skinny_f16_avx512.c - the skinny kernels of skinny_body.h for f16, by those of f32. */
+#include <strata/base.h>
+#define HALF STRATA_F16
+#define VEC_F64 0
+#define VEC_BITS 512
+#define NN_MR 8
+#define NN_NV 4
+#define NN_ACC 24
+#define NT_MR 4
+#define NT_NR 6
+#define KERNEL gemm_f16_skinny_avx512
+#include "tile/cpu/skinny_body.h"
