@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* level1.c - BLAS level 1 on tensors: checks and rules here, loops in the pointwise engine's vector family. On a GPU the same operators are
- * programs of that engine; complex vectors are views of their parts there (level1_cuda.c). */
+ * programs of that engine, or its kernels for sums; complex vectors are views of their parts there (level1_cuda.c). */
 #include "blas/level1.h"
 #include "blas/level2.h"
 #include "pointwise/pointwise.h"
+#include "pointwise/vecsum.h"
 #include "pointwise/vector.h"
 #include "runtime/gpu.h"
 #include <math.h>
@@ -267,6 +268,15 @@ static strata_status dot(strata_handle *h, const char *who, bool conjugate, cons
     if ((s = check_result(h, who, r, takes[which], types, 2)) || (s = apart(h, who, r, "x", x)) ||
         (s = apart(h, who, r, "y", y)))
         return s;
+    if (h->gpu && x->dim[0] && r->type == x->type) {
+        const st_vecsum v = {.op = ST_VECSUM_DOT,
+                             .type = x->type,
+                             .n = x->dim[0],
+                             .x = x->stride[0],
+                             .y = y->stride[0],
+                             .conjugate = conjugate};
+        return st_vecsum_run(h, who, &v, (void *[]){x->data, y->data, r->data});
+    }
     if (h->gpu && st_type_is_complex(x->type)) return st_level1_dot(h, who, conjugate, x, y, r);
     if (h->gpu) {
         strata_operand o[] = {{"x", *x}, {"y", *y}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
@@ -302,6 +312,13 @@ static strata_status reduce(strata_handle *h, const char *who, const strata_tens
     if ((s = check_result(h, who, r, st_type_part(x->type) == STRATA_F64 ? "f64" : "f32 or f64", types, 2)) ||
         (s = apart(h, who, r, "x", x)))
         return s;
+    if (h->gpu && x->dim[0] && r->type == st_type_part(x->type)) {
+        const st_vecsum v = {.op = squares ? ST_VECSUM_NRM2 : ST_VECSUM_ASUM,
+                             .type = x->type,
+                             .n = x->dim[0],
+                             .x = x->stride[0]};
+        return st_vecsum_run(h, who, &v, (void *[]){x->data, NULL, r->data});
+    }
     if (h->gpu) return st_level1_sum(h, who, squares, x, r);
     st_store_f64(r->type, r->data, x->dim[0] ? f(h, x->type, x->dim[0], r->type == STRATA_F64, vec(x)) : 0);
     return STRATA_OK;
@@ -328,10 +345,14 @@ static strata_status position(strata_handle *h, const char *who, bool least, con
     if (s || (s = check_vector(h, who, "x", x, false))) return s;
     const int types[] = {STRATA_I64, STRATA_I32};
     if ((s = check_result(h, who, r, "i64 or i32", types, 2)) || (s = apart(h, who, r, "x", x))) return s;
-    if (h->gpu && x->dim[0] && st_type_is_complex(x->type)) return st_level1_position(h, who, least, x, r);
     if (h->gpu && x->dim[0]) {
-        strata_operand o[] = {{"x", *x}, {"r", strata_point(r->data, (strata_type)r->type)}, {0}};
-        return st_pw_run(h, who, least ? "r = argmax(-abs(x))" : "r = argmax(abs(x))", o, 0);
+        const st_vecsum v = {.op = ST_VECSUM_EXTREME,
+                             .type = x->type,
+                             .n = x->dim[0],
+                             .x = x->stride[0],
+                             .least = least,
+                             .wide = r->type == STRATA_I64};
+        return st_vecsum_run(h, who, &v, (void *[]){x->data, NULL, r->data});
     }
     const double at = (double)st_vec_iamax(h, x->type, x->dim[0], least, vec(x));
     if (h->gpu) return strata_fill(h, strata_point(r->data, (strata_type)r->type), strata_real(at));

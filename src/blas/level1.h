@@ -15,8 +15,6 @@ strata_status st_level1_dot(strata_handle *h, const char *who, bool conjugate, c
 /* the sum of the parts' absolute values, or the root of that of their squares, which neither overflows nor vanishes; any type */
 strata_status st_level1_sum(strata_handle *h, const char *who, bool squares, const strata_tensor *x,
                             const strata_tensor *r);
-strata_status st_level1_position(strata_handle *h, const char *who, bool least, const strata_tensor *x,
-                                 const strata_tensor *r);
 /* x, y := c x + s y, c y - conj(s) x */
 strata_status st_level1_rot(strata_handle *h, const char *who, double c, const double s[2],
                             const strata_tensor *x, const strata_tensor *y);

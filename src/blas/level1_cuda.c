@@ -117,16 +117,6 @@ strata_status st_level1_sum(strata_handle *h, const char *who, bool squares, con
     return st_pw_run(h, who, text, o, axes);
 }
 
-strata_status st_level1_position(strata_handle *h, const char *who, bool least, const strata_tensor *x,
-                                 const strata_tensor *r)
-{
-    strata_operand o[] = {{"p", vector_part(x, 0)},
-                          {"q", vector_part(x, 1)},
-                          {"r", strata_point(r->data, (strata_type)r->type)},
-                          {0}};
-    return st_pw_run(h, who, least ? "r = argmax(-(abs(p) + abs(q)))" : "r = argmax(abs(p) + abs(q))", o, 0);
-}
-
 strata_status st_level1_rot(strata_handle *h, const char *who, double c, const double s[2],
                             const strata_tensor *x, const strata_tensor *y)
 {

@@ -5,8 +5,9 @@
 #include "pointwise/pointwise.h"
 
 /* first word of every ST_OP_POINTWISE problem */
-enum { ST_PW_PROGRAM = 1, ST_PW_NORM = 2, ST_PW_MATVEC = 3, ST_PW_MATCOPY = 4 };
+enum { ST_PW_PROGRAM = 1, ST_PW_NORM = 2, ST_PW_MATVEC = 3, ST_PW_MATCOPY = 4, ST_PW_VECSUM = 5 };
 
+extern const st_engine st_pw_engine, st_pw_pool_engine; /* key.c: for the tuning database */
 void st_pw_pool_init(void);
 void st_pw_norm_init(void);
 void st_pw_program_init(void);

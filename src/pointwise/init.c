@@ -8,9 +8,14 @@
 
 static int list(int i, strata_kernel_info *info)
 {
-    static int (*const families[])(int, strata_kernel_info *) = {
-        st_pw_program_kernels, st_pw_norm_kernels,        st_pw_pool_kernels,        st_vec_list,
-        st_matvec_list,        st_pw_matvec_cuda_kernels, st_pw_matcopy_cuda_kernels};
+    static int (*const families[])(int, strata_kernel_info *) = {st_pw_program_kernels,
+                                                                 st_pw_norm_kernels,
+                                                                 st_pw_pool_kernels,
+                                                                 st_vec_list,
+                                                                 st_matvec_list,
+                                                                 st_pw_matvec_cuda_kernels,
+                                                                 st_pw_matcopy_cuda_kernels,
+                                                                 st_pw_vecsum_cuda_kernels};
     if (i < 0) return 0;
     for (int f = 0; f < ST_COUNT(families); f++) {
         int n = 0;
@@ -26,11 +31,14 @@ static int list(int i, strata_kernel_info *info)
 
 static void init_once(void)
 {
+    st_plan_register_engine(&st_pw_engine);
+    st_plan_register_engine(&st_pw_pool_engine);
     st_pw_program_init();
     st_pw_norm_init();
     st_pw_pool_init();
     st_pw_matvec_cuda_init();
     st_pw_matcopy_cuda_init();
+    st_pw_vecsum_cuda_init();
     st_plan_register_kernels(list);
 }
 

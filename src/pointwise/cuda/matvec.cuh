@@ -24,6 +24,18 @@
 INL f32 fma_of(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 INL f64 fma_of(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 
+INL f32 magnitude(f32 v) { return f32_of_bits(bits_of_f32(v) & 0x7fffffffu); }
+INL f64 magnitude(f64 v) { return f64_of_bits(bits_of_f64(v) & 0x7fffffffffffffffull); }
+/* may squares that sum to this, or magnitudes, be summed as they are? */
+INL bool squares_fit(f32 s) { return s >= 0x1p-60f && s <= 0x1p+120f; }
+INL bool squares_fit(f64 s) { return s >= 0x1p-900 && s <= 0x1p+960; }
+INL bool sum_fits(f32 s) { return s <= 0x1p+120f; }
+INL bool sum_fits(f64) { return true; }
+INL u64 bits_of(f32 v) { return bits_of_f32(v); }
+INL u64 bits_of(f64 v) { return bits_of_f64(v); }
+INL u32 upper_bits(f32 v) { return bits_of_f32(v) & 0x7fffffffu; } /* without the sign */
+INL u32 upper_bits(f64 v) { return (u32)(bits_of_f64(v) >> 32) & 0x7fffffffu; }
+
 #if COMPLEX
 struct __align__(2 * sizeof(T)) el { T re, im; };
 INL el zero_el() { return {0, 0}; }
@@ -86,9 +98,18 @@ struct args {
     i64 sx, sy;
     i64 unit, herm, mirror, conj_add, conj_dot, conj_x, conj_y; /* conj_*: what is added along d, summed along d */
     i64 lines_chunk, d_chunk, parts, relative;                  /* of the sums' parts */
-    i64 rows_are_lines, side, phase;
+    i64 rows_are_lines, side, phase, across;                    /* across: threads of matvec_add along d */
     f64 alpha[2], beta[2];
 };
+/* Blocks wait for what ran before, and let those of what comes next be placed as soon as there is room (programmatic dependent launch): the launches of a call, and calls in
+ * a row, follow each other without a gap. */
+INL void begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 INL el number(const f64 *v)
 {
     el r = real_el((T)v[0]);
@@ -115,7 +136,31 @@ INL el element(const args &g, i64 d, i64 l)
     return real_only(g.a[line_at(g, l) + d * (g.packed ? 1 : g.sd)], d == l && g.herm);
 }
 /* the position of a thread's element q from the first of its warp's tile */
-INL int own(int lane, int q) { return APART ? q * 32 + lane : lane * OWN + q; }
+enum { NEIGHBOURS = 16 / sizeof(el) }; /* that one load of 16 bytes brings; the next load's are 32 such further on, so that a warp's load is without gaps */
+INL int own(int lane, int q)
+{
+    if (APART) return q * 32 + lane;
+    return VEC ? q / NEIGHBOURS * (32 * NEIGHBOURS) + lane * NEIGHBOURS + q % NEIGHBOURS : lane * OWN + q;
+}
+/* a thread's numbers of x along d; behind the end: 0 */
+INL void load_x(const args &g, i64 d0, int lane, el *r)
+{
+#if VEC
+    if (g.sx == 1 && d0 + TILE <= g.n_d) {
+#    pragma unroll
+        for (int i = 0; i < OWN / NEIGHBOURS; i++)
+            ((uint4 *)r)[i] = *(const uint4 *)(g.x + d0 + own(lane, i * NEIGHBOURS));
+#    pragma unroll
+        for (int q = 0; q < OWN; q++) r[q] = conj_if(r[q], g.conj_x);
+        return;
+    }
+#endif
+#pragma unroll
+    for (int q = 0; q < OWN; q++) {
+        const i64 d = d0 + own(lane, q);
+        r[q] = d < g.n_d ? conj_if(g.x[d * g.sx], g.conj_x) : zero_el();
+    }
+}
 
 /* four elements of line l of a tile that is whole */
 INL void load_whole(const args &g, i64 d0, i64 l, int lane, el *r)
@@ -124,7 +169,7 @@ INL void load_whole(const args &g, i64 d0, i64 l, int lane, el *r)
 #if VEC
 #    pragma unroll
     for (int i = 0; i < (int)(OWN * sizeof(el) / 16); i++)
-        ((uint4 *)r)[i] = __ldcs((const uint4 *)(p + lane * OWN) + i);
+        ((uint4 *)r)[i] = __ldcs((const uint4 *)(p + own(lane, i * NEIGHBOURS)));
 #else
 #    pragma unroll
     for (int q = 0; q < OWN; q++) r[q] = p[(i64)own(lane, q) * g.sd];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum matvec_way { ADD, DOT, BOTH, PLAIN, UPDATE, SOLVE, SERIAL } matvec_way;
+typedef enum matvec_way { ADD, DOT, BOTH, HALF, PLAIN, UPDATE, SOLVE, SERIAL } matvec_way;
 typedef struct matvec_row {
     const char *id, *types;
     int type;
@@ -19,22 +19,32 @@ typedef struct matvec_row {
 } matvec_row;
 #define ROWS_OF(t, T)                                                                         \
     {"matvec_" t "_add_sm80", t, T, ADD}, {"matvec_" t "_dot_sm80", t, T, DOT},               \
-        {"matvec_" t "_both_sm80", t, T, BOTH}, {"matvec_" t "_plain_sm80", t, T, PLAIN},     \
-        {"matvec_" t "_update_sm80", t, T, UPDATE}, {"matvec_" t "_solve_sm80", t, T, SOLVE}, \
+        {"matvec_" t "_both_sm80", t, T, BOTH}, {"matvec_" t "_half_sm80", t, T, HALF},       \
+        {"matvec_" t "_plain_sm80", t, T, PLAIN}, {"matvec_" t "_update_sm80", t, T, UPDATE}, \
+        {"matvec_" t "_solve_sm80", t, T, SOLVE},                                             \
     {                                                                                         \
         "matvec_" t "_serial_sm80", t, T, SERIAL                                              \
     }
 static const matvec_row rows[] = {ROWS_OF("f32", STRATA_F32), ROWS_OF("f64", STRATA_F64),
                                   ROWS_OF("c64", STRATA_C64), ROWS_OF("c128", STRATA_C128)};
 static const char *const order_tiles =
-                             "128 elements or lines inside parts bounded by shape, strides and type, "
+                             "lines or pieces of lines inside parts bounded by shape, strides and type, "
                              "then parts ascending in eight shares",
                          *const order_plain = "32 lanes, then a tree", *const order_none = "no sums",
                          *const order_solve =
-                             "blocks of rows ascending, inside four or eight shares of columns",
+                             "blocks of 64 (c128: 32) rows ascending, inside them by shares of columns",
                          *const order_serial = "1024 threads, then lanes and warps by trees";
 
-enum { TILE = 128, LINE_WARPS = 8, UPDATE_LINES = 32, BLOCKS = 1024, SMALL = 1 << 16 };
+enum { TILE = 128, LINE_WARPS = 8, UPDATE_LINES = 32, SMALL = 1 << 16 };
+/* Blocks of matvec_add and matvec_dot: three and eight times the multiprocessors of a large device, whatever this one has, since orders follow from shapes alone. */
+enum {
+    ADD_BLOCKS = 396,
+    DOT_BLOCKS = 1024,
+    SOLO_BYTES = 8 << 20,
+    SOLO_LINES = 4096,
+    HALF_TILES = 8,
+    HALF_MOST = 16384
+};
 
 /* As matvec.cuh has it. */
 typedef struct words {
@@ -43,7 +53,7 @@ typedef struct words {
     int64_t sx, sy;
     int64_t unit, herm, mirror, conj_add, conj_dot, conj_x, conj_y;
     int64_t lines_chunk, d_chunk, parts, relative;
-    int64_t rows_are_lines, side, phase;
+    int64_t rows_are_lines, side, phase, across;
     double alpha[2], beta[2];
 } words;
 
@@ -87,18 +97,48 @@ static size_t plan_sums(const st_matvec *v, matvec_way way, words *w, int64_t *b
 {
     const int64_t tiles = st_ceil_div(w->n_d, TILE), outputs = way == DOT ? w->n_l : w->n_d;
     w->phase = way == ADD ? 0 : way == DOT ? 1 : 2;
+    w->relative = 0;
+    const int64_t size = size_of(v), bytes = w->n_d * w->n_l * size / (v->half ? 2 : 1);
+    /* so few bytes that one launch is worth more than many blocks; not in place, where others still read what is written */
+    const bool solo =
+        bytes <= SOLO_BYTES && st_max64(w->n_d, w->n_l) <= SOLO_LINES && v->op == ST_MATVEC_PRODUCT;
     if (way == ADD) {
-        const int64_t want = st_max64(1, st_min64(st_ceil_div(BLOCKS, tiles), st_ceil_div(w->n_l, TILE)));
-        w->lines_chunk = st_round_up(st_ceil_div(w->n_l, want), LINE_WARPS);
+        const int64_t own = 16 / size;
+        w->across = 64;
+        while (w->across > 4 &&
+               (solo ? st_ceil_div(w->n_d, w->across * own) < 128 : w->across / 2 * own >= w->n_d))
+            w->across /= 2;
+        const int64_t across = st_ceil_div(w->n_d, w->across * own),
+                      want = st_max64(
+                          1, st_min64(ADD_BLOCKS * (v->half ? 2 : 1) / across, st_ceil_div(w->n_l, 64)));
+        w->lines_chunk = solo ? w->n_l : st_ceil_div(w->n_l, want);
         w->parts = st_ceil_div(w->n_l, w->lines_chunk);
-        *blocks = tiles * w->parts;
-    } else if (way == DOT) {
-        const int64_t groups = st_ceil_div(w->n_l, LINE_WARPS * (size_of(v) == 16 ? 2 : 4));
-        const int64_t want =
-            st_max64(1, st_min64(st_ceil_div(BLOCKS, groups), st_ceil_div(w->n_d, 4 * TILE)));
-        w->d_chunk = st_round_up(st_ceil_div(w->n_d, want), TILE);
+        w->relative = w->parts == 1 && v->op == ST_MATVEC_PRODUCT;
+        *blocks = across * w->parts;
+        *ends = w->relative ? 0 : st_ceil_div(w->n_d, 32);
+        return w->relative ? 0 : (size_t)(w->parts * w->n_d * size);
+    }
+    if (way == DOT) {
+        const int64_t own = size == 16 ? 2 : 4;
+        w->across = solo ? LINE_WARPS : 1;
+        const int64_t groups = st_ceil_div(w->n_l, own * (solo ? 1 : LINE_WARPS)),
+                      want = st_max64(
+                          1, st_min64(st_ceil_div(DOT_BLOCKS, groups), st_ceil_div(w->n_d, 4 * TILE)));
+        w->d_chunk = solo ? w->n_d : st_round_up(st_ceil_div(w->n_d, want), TILE);
         w->parts = st_ceil_div(w->n_d, w->d_chunk);
         *blocks = groups * w->parts;
+        if (solo) {
+            *ends = 0;
+            return 0;
+        }
+    } else if (way == HALF) {
+        const int64_t strips = st_ceil_div(w->n_l, size == 16 ? 32 : 64),
+                      few = st_max64(1, st_min64(HALF_TILES, tiles * strips / 2 / ADD_BLOCKS)),
+                      chunks = st_ceil_div(w->n_d, few * TILE);
+        w->d_chunk = few * TILE;
+        w->phase = 4;
+        w->parts = strips + chunks;
+        *blocks = strips * chunks;
     } else {
         const int64_t reach = st_max64(w->below, w->above),
                       far = st_min64(tiles - 1, (reach + TILE - 1) / TILE);
@@ -111,10 +151,12 @@ static size_t plan_sums(const st_matvec *v, matvec_way way, words *w, int64_t *b
     return (size_t)(w->parts * outputs * size_of(v));
 }
 
-enum { SOLVE_ROWS = 64 };
-static int64_t solve_blocks(const st_matvec *v)
+/* as in matvec_solve.cu */
+static int64_t solve_rows(const st_matvec *v) { return size_of(v) == 16 ? 32 : 64; }
+static size_t solve_bytes(const st_matvec *v) { return (size_t)(16 + v->n * size_of(v)); }
+static unsigned solve_smem(const st_matvec *v)
 {
-    return st_ceil_div(v->n, size_of(v) == 16 ? SOLVE_ROWS / 2 : SOLVE_ROWS);
+    return (unsigned)(2 * solve_rows(v) * (solve_rows(v) + 1) * size_of(v));
 }
 
 static matvec_way best_way(const st_matvec *v, const words *w)
@@ -128,7 +170,8 @@ static matvec_way best_way(const st_matvec *v, const words *w)
         break;
     default: break;
     }
-    return w->mirror ? BOTH : w->rows_are_lines ? DOT : ADD;
+    if (w->mirror) return st_max64(w->below, w->above) >= v->n - 1 && v->n <= HALF_MOST ? HALF : BOTH;
+    return w->rows_are_lines ? DOT : ADD;
 }
 /* what does without workspace, or the best way where it needs none */
 static matvec_way modest_way(const st_matvec *v, matvec_way best)
@@ -167,9 +210,9 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
             continue;
         }
         c->us = 5 + bytes / h->gpu->copy_bytes_per_us * (row->way == best ? 1 : row->way == PLAIN ? 8 : 100);
-        if (row->way == ADD || row->way == DOT || row->way == BOTH)
+        if (row->way == ADD || row->way == DOT || row->way == BOTH || row->way == HALF)
             c->workspace = plan_sums(v, row->way, &w, &blocks, &ends);
-        if (row->way == SOLVE) c->workspace = (size_t)(solve_blocks(v) + 1) * 4;
+        if (row->way == SOLVE) c->workspace = solve_bytes(v);
     }
     return n;
 }
@@ -182,9 +225,9 @@ static strata_status get_kernel(strata_handle *h, const matvec_plan *pl, const c
     const words *w = &pl->w;
     const int size = size_of(v);
     static const char *const sources[] = {
-        [ADD] = "matvec_sum.cu",     [DOT] = "matvec_sum.cu",       [BOTH] = "matvec_sum.cu",
-        [PLAIN] = "matvec_sum.cu",   [UPDATE] = "matvec_update.cu", [SOLVE] = "matvec_solve.cu",
-        [SERIAL] = "matvec_solve.cu"};
+        [ADD] = "matvec_sum.cu",     [DOT] = "matvec_sum.cu",     [BOTH] = "matvec_sum.cu",
+        [HALF] = "matvec_sum.cu",    [PLAIN] = "matvec_sum.cu",   [UPDATE] = "matvec_update.cu",
+        [SOLVE] = "matvec_solve.cu", [SERIAL] = "matvec_solve.cu"};
     const bool wide = w->packed == 0 && w->sd == 1 && w->sl * size % 16 == 0;
     const bool tiles = pl->way != SOLVE && pl->way != SERIAL && pl->way != PLAIN;
     const st_gpu_spec spec = {.id = pl->base.chosen.kernel[0] ? pl->base.chosen.kernel : "matvec",
@@ -195,18 +238,16 @@ static strata_status get_kernel(strata_handle *h, const matvec_plan *pl, const c
                                          st_type_is_complex((int)v->type) ? "-DCOMPLEX=1" : "-DCOMPLEX=0",
                                          tiles && wide && v->alignment >= 16 ? "-DVEC=1" : "-DVEC=0",
                                          tiles && !wide && w->sd == 1 ? "-DAPART=1" : "-DAPART=0",
-                                         pl->way == BOTH              ? "-DBOTH=1"
-                                         : v->op == ST_MATVEC_UPDATE2 ? "-DTWO=1"
-                                                                      : NULL}};
+                                         v->op == ST_MATVEC_UPDATE2 ? "-DTWO=1" : NULL}};
     return st_gpu_kernel_get(h, &spec, k);
 }
 
 static strata_status get_kernels(strata_handle *h, matvec_plan *pl)
 {
     static const char *const entries[] = {
-        [ADD] = "matvec_add",      [DOT] = "matvec_dot",       [BOTH] = "matvec_add",
-        [PLAIN] = "matvec_plain",  [UPDATE] = "matvec_update", [SOLVE] = "matvec_solve",
-        [SERIAL] = "matvec_serial"};
+        [ADD] = "matvec_add",     [DOT] = "matvec_dot",      [BOTH] = "matvec_tiles",
+        [HALF] = "matvec_half",   [PLAIN] = "matvec_plain",  [UPDATE] = "matvec_update",
+        [SOLVE] = "matvec_solve", [SERIAL] = "matvec_serial"};
     strata_status s = get_kernel(h, pl, entries[pl->way], &pl->kernel);
     if (!s && pl->ends) s = get_kernel(h, pl, "matvec_end", &pl->end);
     if (!s && pl->v.op == ST_MATVEC_PRODUCT) s = get_kernel(h, pl, "matvec_end", &pl->empty);
@@ -298,8 +339,8 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
         w->phase = w->rows_are_lines;
         break;
     case SOLVE:
-        pl->blocks = solve_blocks(v);
-        pl->base.workspace = (size_t)(pl->blocks + 1) * 4;
+        pl->blocks = st_ceil_div(v->n, solve_rows(v));
+        pl->base.workspace = solve_bytes(v);
         break;
     case SERIAL:
         pl->blocks = 1;
@@ -336,11 +377,15 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
 }
 
 static strata_status launch(strata_handle *h, const st_gpu_kernel *k, words *w, int64_t blocks,
-                            unsigned threads)
+                            unsigned threads, unsigned smem)
 {
     void *args[] = {w};
-    const st_gpu_launch l = {
-        .kernel = k, .grid = {(unsigned)blocks, 1, 1}, .block = {threads, 1, 1}, .args = args};
+    const st_gpu_launch l = {.kernel = k,
+                             .grid = {(unsigned)blocks, 1, 1},
+                             .block = {threads, 1, 1},
+                             .smem = smem,
+                             .overlap = true,
+                             .args = args};
     return st_gpu_run(h, &l);
 }
 
@@ -359,18 +404,22 @@ static strata_status run(strata_handle *h, const strata_plan *base, void *const 
     w.a = data[0], w.x = data[1], w.y = v->op == ST_MATVEC_MULTIPLY ? data[1] : data[2];
     if (v->op == ST_MATVEC_PRODUCT && w.alpha[0] == 0 && w.alpha[1] == 0) {
         w.phase = 3;
-        return launch(h, pl->empty, &w, st_ceil_div(v->m, 32), 256);
+        return launch(h, pl->empty, &w, st_ceil_div(v->m, 32), 256, 0);
     }
     if (base->workspace) {
         w.work = st_plan_workspace(h, base, r);
         if (!w.work) return h->err.status;
     }
     if (pl->way == SOLVE) {
-        const strata_status s = st_gpu_set(h, w.work, 0, base->workspace);
+        const strata_status s = st_gpu_set(h, w.work, 255, base->workspace);
         if (s) return s;
     }
-    strata_status s = launch(h, pl->kernel, &w, pl->blocks, pl->way == SERIAL ? 1024 : 256);
-    if (!s && pl->ends) s = launch(h, pl->end, &w, pl->ends, 256);
+    strata_status s = launch(h, pl->kernel, &w, pl->blocks,
+                             pl->way == SERIAL  ? 1024
+                             : pl->way == SOLVE ? 512
+                                                : 256,
+                             pl->way == SOLVE ? solve_smem(v) : 0);
+    if (!s && pl->ends) s = launch(h, pl->end, &w, pl->ends, 256, 0);
     return s;
 }
 

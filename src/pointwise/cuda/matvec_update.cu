@@ -26,6 +26,7 @@ INL el factor_l(const args &g, i64 l, bool second)
 
 extern "C" __global__ void __launch_bounds__(256) matvec_update(const args g)
 {
+    begin();
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     const i64 tiles = (g.n_d + TILE - 1) / TILE, tile = blockIdx.x % tiles, chunk = blockIdx.x / tiles;
     const i64 d0 = tile * TILE, l0 = chunk * LINES, l1 = least(g.n_l, l0 + LINES);
@@ -74,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(256) matvec_update(const args g)
             if (whole) {
 #    pragma unroll
                 for (int i = 0; i < (int)(OWN * sizeof(el) / 16); i++)
-                    __stcs((uint4 *)(to + lane * OWN) + i, ((const uint4 *)r[k])[i]);
+                    __stcs((uint4 *)(to + own(lane, i * NEIGHBOURS)), ((const uint4 *)r[k])[i]);
                 continue;
             }
 #endif
