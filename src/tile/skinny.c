@@ -9,7 +9,9 @@
  *
  * Complex numbers are two real rows of A a row, by the same kernels on B as it lies, a real matrix of pairs: NN its real and its imaginary parts, joined
  * in the last pass as the packed product joins them; NT (re, -im) and (im, re), whose dot products with B's pairs are the two parts of the
- * result. Conjugates are signs there. */
+ * result. Conjugates are signs there.
+ *
+ * bf16 and f16 are widened as they are loaded, A once, as it is packed: sums are f32. */
 #include "tile/contract.h"
 #include "tile/epilogue.h"
 #include "tile/cpu/skinny_kernel.h"
@@ -51,7 +53,7 @@ typedef struct st_skinny_job {
     const char *a, *b; /* packed A (or A in place); B */
     int64_t lda;
     char *s;
-    int64_t size;
+    int64_t size, given; /* bytes of a number: of sums, and of B */
 } st_skinny_job;
 
 /* One axis of the list after dropping ones and merging neighbours; false when more than one is left. */
@@ -129,16 +131,31 @@ static st_skinny_shape in_numbers(const st_skinny_shape *e)
     }
     return s;
 }
+/* bytes of a number of the sums, and of A and B */
 static int64_t number_bytes(const st_contract *c) { return st_type_part((int)c->ta) == STRATA_F64 ? 8 : 4; }
+
+static bool is_half(int type) { return type == STRATA_BF16 || type == STRATA_F16; }
+static int64_t given_bytes(const st_contract *c) { return is_half((int)c->ta) ? 2 : number_bytes(c); }
+
+/* C has A's type, or f32 for short floats; short ones are rounded once, so an epilogue, which sees sums in C, needs f32. */
+static bool types_of(const st_contract *c, bool expr, char *why, size_t n)
+{
+    const bool half = is_half((int)c->ta);
+    if (c->ta != c->tb || (c->ta != c->tc && !(half && c->tc == STRATA_F32)))
+        return snprintf(why, n, "A and B must have one type, and C too%s", half ? " or f32" : ""), false;
+    if (half && expr && c->tc != STRATA_F32)
+        return snprintf(why, n, "an epilogue needs C in f32 here"), false;
+    return true;
+}
 
 static double predict(const strata_handle *h, const st_contract *c, const st_skinny_shape *s)
 {
-    double size = (double)number_bytes(c), bytes = size * (double)s->n * (double)s->k;
+    double size = (double)given_bytes(c), bytes = size * (double)s->n * (double)s->k;
     double rate = bytes > (double)h->cpu->l3   ? ST_CONTRACT_BYTES_PER_US * 0.7
                   : bytes > (double)h->cpu->l2 ? ST_CONTRACT_BYTES_PER_US * 1.2
                                                : 6e4;
     double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k /
-                   (st_contract_peak(h->cpu, st_type_part((int)c->ta)) * 0.7);
+                   (st_contract_peak(h->cpu, number_bytes(c) == 8 ? STRATA_F64 : STRATA_F32) * 0.7);
     double batch = (double)st_axes_len(&c->batch);
     return batch * (1.0 + (bytes / rate > flops ? bytes / rate + 0.2 * flops : flops + 0.2 * bytes / rate));
 }
@@ -150,8 +167,7 @@ static int enumerate(strata_handle *h, const st_problem *p, st_candidate *out, i
     const st_kernel_row *row = st_kernel_rows(&rows);
     st_skinny_shape s;
     char why[160] = "";
-    bool fits = c->ta == c->tb && c->ta == c->tc && shape_of(c, &s, why, sizeof why);
-    if (!fits && !why[0]) snprintf(why, sizeof why, "A, B and C must have one type");
+    bool fits = types_of(c, p->text != NULL, why, sizeof why) && shape_of(c, &s, why, sizeof why);
     if (fits && st_type_is_complex((int)c->ta)) {
         fits = !p->text;
         if (!fits) snprintf(why, sizeof why, "has no epilogues in complex numbers");
@@ -194,7 +210,7 @@ static void nn_columns(const st_skinny_job *j, int64_t j0, int64_t j1)
             int64_t cols = st_min64(p->width, j1 - c);
             for (int g = 0; g < p->groups; g++)
                 p->kernel->nn[p->mr[g]](kb, j->a + (p->row[g] * s->k + k0 * p->mr[g]) * j->size,
-                                        j->b + (k0 * s->bks + c) * j->size, s->bks,
+                                        j->b + (k0 * s->bks + c) * j->given, s->bks,
                                         j->s + (p->row[g] * p->lds + c) * j->size, p->lds, cols, k0 == 0,
                                         g == 0 ? AHEAD : 0);
         }
@@ -213,7 +229,7 @@ static void nt_columns(const st_skinny_job *j, int64_t j0, int64_t j1)
             for (int g = 0; g < p->groups; g++)
                 p->kernel->nt[(p->mr[g] - 1) * ST_SKINNY_NR + nr - 1](
                     kb, j->a + (p->row[g] * j->lda + k0) * j->size, j->lda,
-                    j->b + (c * s->bns + k0) * j->size, s->bns,
+                    j->b + (c * s->bns + k0) * j->given, s->bns,
                     part + p->row[g] * nr * p->kernel->vl * j->size, k0 == 0, g == 0 ? AHEAD : 0);
         }
         for (int64_t i = 0; i < s->m; i++)
@@ -269,6 +285,39 @@ FINISH(double)
 FINISH_PAIRS(float)
 FINISH_PAIRS(double)
 
+/* Sums into a C of short floats, rounded once. */
+static float read_short(int type, const char *p)
+{
+    double v = 0;
+    st_load_f64(type, p, &v);
+    return (float)v;
+}
+static void write_short(int type, char *p, float v)
+{
+    union {
+        float f;
+        uint32_t u;
+    } x = {v};
+    if (type != STRATA_BF16 || v != v) {
+        st_store_f64(type, p, (double)v);
+        return;
+    }
+    const uint16_t h = (uint16_t)((x.u + 0x7fff + (x.u >> 16 & 1)) >> 16);
+    memcpy(p, &h, 2);
+}
+static void finish_short(const st_skinny_plan *p, const float *s, char *c, float alpha, float beta,
+                         int64_t j0, int64_t j1)
+{
+    const int type = (int)p->head.problem.tc;
+    for (int64_t i = 0; i < p->s.m; i++) {
+        const float *x = s + i * p->lds;
+        for (int64_t j = j0; j < j1; j++) {
+            char *y = c + (i * p->s.cms + j * p->s.cns) * 2;
+            write_short(type, y, beta == 0 ? alpha * x[j] : alpha * x[j] + beta * read_short(type, y));
+        }
+    }
+}
+
 /* A of a dot product with pairs: rows 2 i and 2 i + 1 of 2 k numbers */
 #define PACK_DOTS(T)                                                       \
     static void pack_dots_##T(const st_skinny_shape *e, const T *a, T *to) \
@@ -301,6 +350,8 @@ static void finish(const st_skinny_plan *p, const char *s, char *c, int64_t size
         finish_pairs_float(p, fs, fc, alpha, beta, e0, e1);
     else if (p->pairs)
         finish_pairs_double(p, ds, dc, alpha, beta, e0, e1);
+    else if (is_half((int)p->head.problem.tc))
+        finish_short(p, fs, c, (float)alpha[0], (float)beta[0], j0, j1);
     else if (size == 4)
         finish_float(p, fs, fc, (float)alpha[0], (float)beta[0], j0, j1);
     else
@@ -339,6 +390,7 @@ static void scale_only(const st_skinny_plan *p, char *c, char *s, int64_t size, 
 static const char *prepare_a(const st_skinny_plan *p, const char *a, char *room, int64_t size, int64_t *lda)
 {
     const st_skinny_shape *s = &p->s;
+    const int64_t given = p->kernel->half ? 2 : size;
     *lda = s->ams;
     if (!p->pack_a) return a;
     *lda = s->k;
@@ -360,8 +412,8 @@ static const char *prepare_a(const st_skinny_plan *p, const char *a, char *room,
         return room;
     }
     for (int g = 0; g < p->groups; g++)
-        p->kernel->pack(room + p->row[g] * s->k * size, p->mr[g], s->k, a + p->row[g] * s->ams * size, s->ams,
-                        s->aks);
+        p->kernel->pack(room + p->row[g] * s->k * size, p->mr[g], s->k, a + p->row[g] * s->ams * given,
+                        s->ams, s->aks);
     return room;
 }
 
@@ -369,7 +421,11 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
 {
     const st_skinny_plan *p = (const st_skinny_plan *)(const void *)plan;
     const st_contract *c = &p->head.problem;
-    const int64_t size = number_bytes(c), es = p->pairs ? 2 * size : size, batch = st_axes_len(&c->batch);
+    const int64_t size = number_bytes(c), given = given_bytes(c), es = p->pairs ? 2 * size : given,
+                  ec = is_half((int)c->tc) ? 2
+                       : p->pairs          ? 2 * size
+                                           : size,
+                  batch = st_axes_len(&c->batch);
     uint64_t t0 = st_trace_begin();
     double alpha[2], beta[2];
     strata_status st = st_contract_scalars_complex(h, &p->head, r, alpha, beta);
@@ -382,8 +438,8 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
             (const char *)data[p->s.swap ? 1 : 0] + st_axes_offset(&c->batch, p->s.swap ? 'b' : 'a', g) * es;
         const char *b =
             (const char *)data[p->s.swap ? 0 : 1] + st_axes_offset(&c->batch, p->s.swap ? 'a' : 'b', g) * es;
-        st_skinny_run job = {{p, NULL, b, 0, ws + p->a_bytes, size},
-                             (char *)data[2] + st_axes_offset(&c->batch, 'c', g) * es,
+        st_skinny_run job = {{p, NULL, b, 0, ws + p->a_bytes, size, given},
+                             (char *)data[2] + st_axes_offset(&c->batch, 'c', g) * ec,
                              {alpha[0], alpha[1]},
                              {beta[0], beta[1]}};
         if ((alpha[0] == 0 && alpha[1] == 0) || p->s.k == 0) {
@@ -443,7 +499,7 @@ static strata_status build(strata_handle *h, const st_problem *pr, const st_cand
     p->lds = st_round_up(p->s.n, p->kernel->vl) +
              p->kernel->vl; /* one vector more: rows must not be a power of two apart */
     p->kb = p->s.nt ? (p->groups == 1 ? st_max64(p->s.k, 1) : KB_NT) : p->s.m > 4 ? KB_NN_DEEP : KB_NN;
-    p->pack_a = p->s.nt && !p->pairs ? p->s.aks != 1 && p->s.k > 1 : true;
+    p->pack_a = !p->s.nt || p->pairs || p->kernel->half || (p->s.aks != 1 && p->s.k > 1);
     p->a_bytes = (size_t)st_round_up(p->pack_a ? p->s.m * p->s.k * size : 0, 64);
     p->s_bytes = (size_t)st_round_up(p->s.m * p->lds * size, 64);
     p->epi_bytes = st_epilogue_scratch(head->expr);

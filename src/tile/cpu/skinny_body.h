@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* skinny_body.h - kernels for products with 1 to 16 rows, bound by the reading of B.
  *
- * Including file: VEC_F64, VEC_BITS, KERNEL (the row's id), NN_MR (rows of one pass), NN_NV (vectors of a tile of few rows), NT_MR, NT_NR.
+ * Including file: VEC_F64, VEC_BITS, KERNEL (the row's id), PAIRS_KERNEL (that of complex products), or HALF (only for f32 and 512 bits: A and B are STRATA_BF16
+ * or STRATA_F16, widened to f32 as they are loaded, which is exact; A arrives widened by `pack`), NN_MR (rows of one pass), NN_NV (vectors of a tile of few rows), NT_MR, NT_NR.
  * Few long sequential streams feed the hardware's prefetcher best, so the driver runs kb (8 to 16) rows of B at a time over all columns;
  * sums are loaded and stored once per kb rows, from a scratch in L1 or L2 that is ten times faster than memory. */
 #include "tile/cpu/gemm_vec.h"
@@ -10,11 +11,33 @@
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 
+#ifdef HALF
+typedef uint16_t BT;
+ST_INLINE V b_widen(__m256i x)
+{
+    if (HALF == STRATA_F16) return _mm512_cvtph_ps(x);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+ST_INLINE V b_load(const BT *p) { return b_widen(_mm256_loadu_si256((const void *)p)); }
+ST_INLINE V b_loadm(MK m, const BT *p) { return b_widen(_mm256_maskz_loadu_epi16(m, p)); }
+ST_INLINE T a_widen(BT x)
+{
+    if (HALF == STRATA_F16) return _cvtsh_ss(x);
+    return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128((int)((uint32_t)x << 16))));
+}
+#else
+typedef T BT;
+#    define b_load(p) v_load(p)
+#    define b_loadm(m, p) v_loadm(m, p)
+#    define a_widen(x) (x)
+#    define HALF 0
+#endif
+
 /* A tile of mr rows has so many vectors that the accumulators and B's vectors fit the registers. */
 #define WIDTH(mr) ((mr)*NN_NV <= NN_ACC ? NN_NV : NN_ACC / (mr) > 0 ? NN_ACC / (mr) : 1)
 
 ST_INLINE void nn_tile(const int mr, const int nv, const bool masked, const bool fetch, int64_t kb,
-                       const T *a, const T *b, int64_t ldb, T *s, int64_t lds, MK mask, bool first,
+                       const T *a, const BT *b, int64_t ldb, T *s, int64_t lds, MK mask, bool first,
                        int64_t ahead)
 {
     V acc[NN_MR][NN_NV];
@@ -26,7 +49,7 @@ ST_INLINE void nn_tile(const int mr, const int nv, const bool masked, const bool
         V bv[NN_NV];
         UNROLL
         for (int j = 0; j < nv; j++) {
-            bv[j] = masked && j == nv - 1 ? v_loadm(mask, b + j * VL) : v_load(b + j * VL);
+            bv[j] = masked && j == nv - 1 ? b_loadm(mask, b + j * VL) : b_load(b + j * VL);
             if (fetch) __builtin_prefetch((const char *)(b + j * VL) + ahead);
         }
         UNROLL
@@ -50,7 +73,7 @@ ST_INLINE void nn_tile(const int mr, const int nv, const bool masked, const bool
             nn_tile(mr, q, false, false, kb, a, b, ldb, s, lds, all, first, 0);    \
         return;
 
-ST_INLINE void nn_any(const int mr, int64_t kb, const T *a, const T *b, int64_t ldb, T *s, int64_t lds,
+ST_INLINE void nn_any(const int mr, int64_t kb, const T *a, const BT *b, int64_t ldb, T *s, int64_t lds,
                       int64_t cols, bool first, int64_t ahead)
 {
     const MK all = v_mask(VL - 1); /* not used by unmasked tiles */
@@ -102,7 +125,7 @@ static const st_skinny_nn_fn nn[] = {NULL, nn_1, nn_2, nn_3, nn_4, NULL, NULL, N
 #endif
 
 ST_INLINE void nt_tile(const int mr, const int nr, const bool fetch, int64_t kb, const T *a, int64_t lda,
-                       const T *b, int64_t ldb, T *part, bool first, int64_t ahead)
+                       const BT *b, int64_t ldb, T *part, bool first, int64_t ahead)
 {
     V acc[NT_MR][ST_SKINNY_NR];
     UNROLL
@@ -115,7 +138,7 @@ ST_INLINE void nt_tile(const int mr, const int nr, const bool fetch, int64_t kb,
         for (int i = 0; i < mr; i++) av[i] = v_load(a + i * lda + p);
         UNROLL
         for (int j = 0; j < nr; j++) {
-            V x = v_load(b + j * ldb + p);
+            V x = b_load(b + j * ldb + p);
             if (fetch) __builtin_prefetch((const char *)(b + j * ldb + p) + ahead);
             UNROLL
             for (int i = 0; i < mr; i++) acc[i][j] = v_fma(av[i], x, acc[i][j]);
@@ -128,7 +151,7 @@ ST_INLINE void nt_tile(const int mr, const int nr, const bool fetch, int64_t kb,
         for (int i = 0; i < mr; i++) av[i] = v_loadm(mask, a + i * lda + p);
         UNROLL
         for (int j = 0; j < nr; j++) {
-            V x = v_loadm(mask, b + j * ldb + p);
+            V x = b_loadm(mask, b + j * ldb + p);
             UNROLL
             for (int i = 0; i < mr; i++) acc[i][j] = v_fma(av[i], x, acc[i][j]);
         }
@@ -172,11 +195,11 @@ static void reduce(int64_t n, const void *part, void *s, int64_t stride)
 static void pack(void *dst, int64_t width, int64_t k, const void *src, int64_t ls, int64_t ks)
 {
     T *d = dst;
-    const T *s = src;
+    const BT *s = src;
     /* whole lines of the source at a time: rows a power of two apart share one cache set */
     for (int64_t p0 = 0; p0 < k; p0 += 16)
         for (int64_t i = 0; i < width; i++)
-            for (int64_t p = p0; p < p0 + 16 && p < k; p++) d[p * width + i] = s[i * ls + p * ks];
+            for (int64_t p = p0; p < p0 + 16 && p < k; p++) d[p * width + i] = a_widen(s[i * ls + p * ks]);
 }
 
 #if NN_MR == 8
@@ -190,10 +213,12 @@ static void pack(void *dst, int64_t width, int64_t k, const void *src, int64_t l
             0, WIDTH(1), WIDTH(2), WIDTH(3), WIDTH(4), 0, 0, 0, 0 \
         }
 #endif
-#define SKINNY_KERNEL                                               \
-    {                                                               \
-        VL, NN_MR, NN_WIDTHS, NT_MR, NT_NR, 8, nn, nt, reduce, pack \
+#define SKINNY_KERNEL                                                     \
+    {                                                                     \
+        VL, NN_MR, NN_WIDTHS, NT_MR, NT_NR, 8, nn, nt, reduce, pack, HALF \
     }
 /* complex products run by the same, see skinny.c */
 const st_skinny_kernel PASTE(st_kernel_, KERNEL) = SKINNY_KERNEL;
+#ifdef PAIRS_KERNEL
 const st_skinny_kernel PASTE(st_kernel_, PAIRS_KERNEL) = SKINNY_KERNEL;
+#endif
