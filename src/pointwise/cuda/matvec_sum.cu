@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(256, VEC ? 3 : 2) matvec_add(const 
                 }
         }
         /* the others: what is not there is 0 in r, but its product is none all the same, since x may be no number there */
-        for (int l = at_y + (at_y >= w0 ? (w1 - w0 + ty - 1) / ty * ty : 0); l < lines;) {
+        for (int l = at_y >= w0 && at_y < w1 ? at_y + (w1 - at_y + ty - 1) / ty * ty : at_y; l < lines;) {
             el r[GAP_LINES][ACROSS];
             int at_line[GAP_LINES];
 #pragma unroll

@@ -100,7 +100,7 @@ INL void take_squares(total &t, T v)
 }
 #endif
 
-INL void take_round(total &t, const el (&x)[ROUND][SLOT], const el (&y)[OP == 0 ? ROUND : 1][SLOT], i64 first, const sum_args &g)
+INL void take_round(total &t, const el (&x)[ROUND][SLOT], const el (&y)[OP == 0 ? ROUND : 1][SLOT], i64 first, const sum_args &g, u32 *limit)
 {
 #if OP == 0
     T re[SLOT], im[SLOT];
@@ -182,8 +182,7 @@ INL void take_round(total &t, const el (&x)[ROUND][SLOT], const el (&y)[OP == 0 
                 const u32 s = upper_bits(size_of(x[k][q]));
                 most_of = s > most_of ? s : most_of;
             }
-        const u32 known = sizeof(T) == 4 ? (u32)(t.key - 1) : (u32)((t.key - 1) >> 32);
-        if (t.key && (sizeof(T) == 4 ? most_of <= known : most_of < known)) return;
+        if (most_of < *(volatile u32 *)limit) return; /* of what any thread of the block has seen */
     }
     /* of the smallest: the round's best magnitude alone, and NaN by a comparison that fails */
     T best = size_of(x[0][0]);
@@ -206,11 +205,23 @@ INL void take_round(total &t, const el (&x)[ROUND][SLOT], const el (&y)[OP == 0 
             const u64 key = key_of(x[k][q], g.least);
             if (at < g.n && key > t.key) t.key = key, t.at = at;
         }
+    if (!g.least && t.key) { /* no more than the least NaN's, of which the first one counts */
+        const u64 top = sizeof(T) == 4 ? t.key - 1 : (t.key - 1) >> 32, most_top = sizeof(T) == 4 ? 0x7f800001u : 0x7ff00000u;
+        atomicMax(limit, (u32)(t.key == ~0ull || top > most_top ? most_top : top));
+    }
 #endif
 }
 
 extern "C" __global__ void __launch_bounds__(256, 3) vecsum(const sum_args g)
 {
+#if OP == 3
+    __shared__ u32 room;
+    u32 *const limit = &room;
+    if (threadIdx.x == 0) room = 0;
+    __syncthreads();
+#else
+    u32 *const limit = nullptr;
+#endif
     begin();
     const i64 slots = (g.n + SLOT - 1) / SLOT, c0 = (i64)blockIdx.x * g.chunk, c1 = least(slots, c0 + g.chunk);
     total t;
@@ -225,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) vecsum(const sum_args g)
             load(g.y, g.sy, g.n, i + k * THREADS, y[k]);
 #endif
         }
-        take_round(t, x, y, i, g);
+        take_round(t, x, y, i, g, limit);
     }
     if (i < c1) {
         el x[ROUND][SLOT], y[OP == 0 ? ROUND : 1][SLOT];
@@ -256,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(256, 3) vecsum(const sum_args g)
                 if (s < c1 && at < g.n && (key > t.key || (key == t.key && at < t.at))) t.key = key, t.at = at;
             }
 #else
-        take_round(t, x, y, i, g);
+        take_round(t, x, y, i, g, limit);
 #endif
     }
     over_block(t);

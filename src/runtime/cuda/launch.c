@@ -64,13 +64,14 @@ static void remember(strata_stream *s, const st_gpu_launch *l)
 
 static unsigned cluster_size(const st_gpu_launch *l) { return l->cluster[0] * l->cluster[1] * l->cluster[2]; }
 
-/* Shared memory above 48 KiB and clusters above 8 blocks are asked for once a kernel. */
+/* Shared memory above 48 KiB (the kernel's own counts) and clusters above 8 blocks are asked for once a kernel. */
 static bool arrange(strata_handle *h, const st_libcuda *cu, const st_gpu_kernel *kernel, unsigned smem,
                     unsigned cluster)
 {
     st_gpu_kernel *k = (st_gpu_kernel *)(uintptr_t)kernel;
     st_cu_result r = 0;
-    if (smem > USUAL_SMEM && atomic_load_explicit(&k->smem_set, memory_order_relaxed) < (int)smem) {
+    if (smem + (unsigned)k->static_smem > USUAL_SMEM &&
+        atomic_load_explicit(&k->smem_set, memory_order_relaxed) < (int)smem) {
         r = cu->func_set_attribute(k->function, ST_CU_FUNC_MAX_DYNAMIC_SMEM, (int)smem);
         if (!r) atomic_store_explicit(&k->smem_set, (int)smem, memory_order_relaxed);
     }
