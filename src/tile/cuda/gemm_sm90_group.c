@@ -118,12 +118,46 @@ static void fill_args(const st_member *m, const st_sm90 *q, const st_sm90_row *r
                         .ldc = q->ldc};
 }
 
+/* The kernels that this thread used last: to look for one costs a hash of all its sources. */
+typedef struct st_known {
+    const st_gpu *gpu;
+    const st_sm90_row *row;
+    int64_t ta, tb, tc;
+    bool tf32, amn, bmn;
+    const st_gpu_kernel *kernel;
+} st_known;
+enum { KNOWN = 16 };
+
+static strata_status get_kernel(strata_handle *h, const st_sm90 *q, const st_sm90_row *row,
+                                const st_gpu_kernel **kernel)
+{
+    static _Thread_local st_known known[KNOWN];
+    static _Thread_local unsigned next;
+    const st_contract *c = &q->g.c;
+    for (int i = 0; i < KNOWN; i++) {
+        const st_known *x = &known[i];
+        if (x->gpu == h->gpu && x->row == row && x->ta == c->ta && x->tb == c->tb && x->tc == c->tc &&
+            x->tf32 == q->tf32 && x->amn == q->a.mn && x->bmn == q->b.mn) {
+            *kernel = x->kernel;
+            return STRATA_OK;
+        }
+    }
+    st_gspec spec;
+    st_sm90_spec(row, (int)c->ta, (int)c->tb, (int)c->tc, q->tf32, q->a.mn, q->b.mn, false, NULL, &spec);
+    st_generic_option(&spec, "-DGROUP=%d", MEMBERS);
+    snprintf(spec.id + strlen(spec.id) - 6, 12, "_grp_sm90a");
+    const strata_status s = st_gpu_kernel_get(h, &spec.spec, kernel);
+    if (!s)
+        known[next++ % KNOWN] =
+            (st_known){h->gpu, row, c->ta, c->tb, c->tc, q->tf32, q->a.mn, q->b.mn, *kernel};
+    return s;
+}
+
 static strata_status launch(strata_handle *h, st_taken *const list[], int n, st_sm90_members *all)
 {
     const st_sm90 *first = &list[0]->q;
     const st_sm90_row *row = choose(first, list, n, h->gpu->sms);
     const st_gpu_kernel *kernel;
-    st_gspec spec;
     int64_t end = 0;
     memset(all, 0, sizeof *all);
     for (int i = 0; i < n; i++) {
@@ -138,11 +172,7 @@ static strata_status launch(strata_handle *h, st_taken *const list[], int n, st_
         all->end[i] = (int32_t)(end += tiles_of(&q, row));
     }
     all->tiles = (int32_t)end;
-    st_sm90_spec(row, (int)first->g.c.ta, (int)first->g.c.tb, (int)first->g.c.tc, first->tf32, first->a.mn,
-                 first->b.mn, false, NULL, &spec);
-    st_generic_option(&spec, "-DGROUP=%d", MEMBERS);
-    snprintf(spec.id + strlen(spec.id) - 6, 12, "_grp_sm90a");
-    strata_status s = st_gpu_kernel_get(h, &spec.spec, &kernel);
+    strata_status s = get_kernel(h, first, row, &kernel);
     if (s) return s;
     const uint64_t t0 = st_trace_begin();
     st_sm90 shape = *first;

@@ -190,7 +190,7 @@ typedef struct listed {
     char id[96], types[32];
     const char *order;
 } listed;
-static listed list_rows[1024];
+static listed list_rows[2048];
 static int list_count;
 
 static void fill_list(void)
