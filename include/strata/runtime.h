@@ -98,7 +98,8 @@ STRATA_API strata_status strata_set_workspace_limit(strata_handle *h, size_t byt
 STRATA_API strata_status strata_set_threads(strata_handle *h, int n);
 STRATA_API int strata_get_threads(const strata_handle *h);
 /* The caller's own threads: must call body(arg, i) for every i in [0, n), in any order, on any threads, and return when all
- * have returned; `threads`: how many bodies may run at once, 1 to 256. NULL and 0 restore the team. */
+ * have returned; `threads`: how many bodies may run at once, 1 to 256. NULL and 0 restore the team. From inside it other handles may be used; a call on the
+ * same handle is refused (STRATA_ERROR_STATE) where the one at work has the workspace, else runs on its own thread. */
 typedef void (*strata_parallel_for)(void *user, int n, void (*body)(void *arg, int i), void *arg);
 STRATA_API strata_status strata_set_parallel_for(strata_handle *h, strata_parallel_for f, void *user,
                                                  int threads);

@@ -18,6 +18,7 @@ struct strata_handle {
     bool staging;             /* made as "auto" on a GPU: host operands are copied to the device and back */
     int threads;              /* what strata_set_threads asked, 0: the team's size */
     strata_parallel_for parallel_for;
+    bool in_callers; /* it is at work: a call on this handle from inside it runs on its own thread */
     void *parallel_user;
     int parallel_threads;
     strata_allocator allocator;

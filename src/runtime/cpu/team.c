@@ -278,7 +278,9 @@ static void apart_body(void *v, int i)
 static int on_callers_threads(strata_handle *h, int n, st_team_fn fn, void *arg)
 {
     st_apart a = {.fn = fn, .arg = arg, .n = n};
+    h->in_callers = true;
     h->parallel_for(h->parallel_user, n, apart_body, &a);
+    h->in_callers = false;
     for (int i = 0; i < n; i++) apart_body(&a, i);
     return n;
 }
@@ -287,7 +289,7 @@ int st_team_run_apart(strata_handle *h, int want, double us, st_team_fn fn, void
 {
     int n = st_threads(h);
     if (n > want) n = want;
-    if (!h->parallel_for || n <= 1 || us < FORK_US) return st_team_run(h, want, us, fn, arg);
+    if (!h->parallel_for || h->in_callers || n <= 1 || us < FORK_US) return st_team_run(h, want, us, fn, arg);
     return on_callers_threads(h, n, fn, arg);
 }
 
@@ -338,7 +340,7 @@ void st_team_for(strata_handle *h, int64_t tasks, double us, st_task_fn fn, void
     }
     st_for f = {.fn = fn, .arg = arg, .tasks = tasks};
     if (n > tasks) n = (int)tasks;
-    if (h->parallel_for)
+    if (h->parallel_for && !h->in_callers)
         on_callers_threads(h, n, for_body, &f);
     else
         st_team_run(h, n, us, for_body, &f);
