@@ -100,8 +100,8 @@ const st_small_kernel *st_small_kernel_of(const st_cpu *cpu, int type)
     return direct[cpu->level][column_of(type)];
 }
 
-void st_small_in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t n, st_small_shape *s,
-                       const char *a, const char *b, char *c, double alpha, double beta)
+ST_INLINE void in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t n, st_small_shape *s,
+                        const char *a, const char *b, char *c, double alpha, double beta)
 {
     const st_small_width *w = width_for(kr, n);
     for (int64_t j = 0; j < n;) {
@@ -124,6 +124,12 @@ void st_small_in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t
     }
 }
 
+void st_small_in_place(const st_small_kernel *kr, int64_t es, int64_t m, int64_t n, st_small_shape *s,
+                       const char *a, const char *b, char *c, double alpha, double beta)
+{
+    in_place(kr, es, m, n, s, a, b, c, alpha, beta);
+}
+
 /* B's rows are contiguous along k: turned on the stack, then as above panel by panel */
 static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, const st_small_kernel *kr,
                                    const st_small_view *v, const char *a, const char *b, char *c, int64_t bcs,
@@ -144,14 +150,15 @@ static ST_NOINLINE bool run_turned(const st_cpu *cpu, int type, int64_t es, cons
 }
 
 /* Products of other forms than the commonest. */
-static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plain *p)
+ST_INLINE bool other_form(const strata_handle *h, const strata_gemm_plain *p, const bool complex)
 {
     int64_t m = p->m, n = p->n, k = p->k;
-    const int type = column_of(p->type);
-    const int64_t es = (const int64_t[]){4, 8, 8, 16}[type];
-    const st_small_kernel *kr = direct[h->cpu->level][type];
-    st_small_pairs pairs = {p->alpha_im, p->beta_im, p->conj};
-    const st_small_pairs *more = type < 2 ? NULL : &pairs;
+    const bool twice = p->type == (complex ? STRATA_C128 : STRATA_F64);
+    const int64_t es = (twice ? 8 : 4) << complex;
+    const st_small_kernel *kr = direct[h->cpu->level][2 * complex + twice];
+    st_small_pairs pairs;
+    if (complex) pairs = (st_small_pairs){p->alpha_im, p->beta_im, p->conj};
+    const st_small_pairs *more = complex ? &pairs : NULL;
     const char *a = p->a, *b = p->b;
     st_small_shape s = {
         .k = k, .ars = p->a_row, .acs = p->a_col, .brs = p->b_row, .crs = p->c_row, .pairs = more};
@@ -164,17 +171,25 @@ static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plai
         s = (st_small_shape){
             .k = k, .ars = p->b_col, .acs = p->b_row, .brs = p->a_col, .crs = p->c_col, .pairs = more};
         bcs = p->a_row;
-        pairs.conj = (pairs.conj & 1) << 1 | pairs.conj >> 1;
+        if (complex) pairs.conj = (pairs.conj & 1) << 1 | pairs.conj >> 1;
     }
     if (n > 1 ? st_gemm_skinny_serves(h->cpu, es, m, n, k, bcs)
               : st_gemm_skinny_serves(h->cpu, es, 1, m, k, s.ars))
         return false;
     if (bcs == 1 || n == 1) {
-        st_small_in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
+        in_place(kr, es, m, n, &s, a, b, p->c, p->alpha, p->beta);
         return true;
     }
     const st_small_view v = {m, n, k, s.ars, s.acs, s.brs, s.crs, 0};
     return run_turned(h->cpu, p->type, es, kr, &v, a, b, p->c, bcs, p->alpha, p->beta, more);
+}
+static ST_NOINLINE bool run_other(const strata_handle *h, const strata_gemm_plain *p)
+{
+    return other_form(h, p, false);
+}
+static ST_NOINLINE bool run_other_complex(const strata_handle *h, const strata_gemm_plain *p)
+{
+    return other_form(h, p, true);
 }
 
 /* Keeps a value in a register of its own: joined to a vector with its neighbour, it would be read before both were written. */
@@ -214,7 +229,7 @@ ST_INLINE strata_status product(strata_handle *h, const strata_gemm_plain *p, st
     const st_small_width *w = width_for(kr, n);
     const int shift = __builtin_ctz((unsigned)w->vl), more = (int)(n - 1) >> shift;
     if (ST_UNLIKELY(!rows || bcs != 1 || n == 1 || more >= w->nv || (m > n ? m : n) * k >= ST_SKINNY_LEAST))
-        return run_other(h, p) ? STRATA_OK : otherwise(h, p);
+        return (complex ? run_other_complex : run_other)(h, p) ? STRATA_OK : otherwise(h, p);
     /* one strip of tiles */
     st_small_shape s = {.k = k, .ars = ars, .acs = acs, .brs = brs, .crs = crs, .tiles = 1};
     st_small_pairs pairs;
