@@ -48,18 +48,24 @@ static void as_before(strata_handle *h, alone was)
     h->parallel_for = was.callers;
 }
 
-static int list_candidates(strata_handle *h, const st_problem *pr, st_candidate *c)
+/* *full: a provider used all the room there was, so that others may be missing. */
+static int list_candidates(strata_handle *h, const st_problem *pr, st_candidate *c, bool *full)
 {
     const st_provider *all[64];
     const int providers = st_plan_providers(all, ST_COUNT(all));
     int n = 0;
+    *full = false;
     for (int i = 0; i < providers; i++) {
         const st_provider *p = all[i];
-        if (p->op != pr->op || p->where != (h->gpu ? ST_ON_CUDA : ST_ON_CPU) || n == ST_MAX_CANDIDATES)
-            continue;
+        if (p->op != pr->op || p->where != (h->gpu ? ST_ON_CUDA : ST_ON_CPU)) continue;
+        if (n == ST_MAX_CANDIDATES) {
+            *full = true;
+            break;
+        }
         int k = p->enumerate(h, pr, c + n, ST_MAX_CANDIDATES - n);
         for (int j = n; j < n + k; j++) c[j].provider = p;
         n += k;
+        *full |= n == ST_MAX_CANDIDATES;
     }
     return n;
 }
@@ -143,7 +149,8 @@ static bool canonical_order(strata_handle *h, const st_problem *pr, size_t limit
     const st_candidate *best = NULL;
     if (list && e->canonical(pr, data)) {
         const st_problem canonical = {pr->op, pr->who, data, pr->bytes, pr->text};
-        const int n = list_candidates(h, &canonical, list);
+        bool full;
+        const int n = list_candidates(h, &canonical, list, &full);
         for (int i = 0; i < n; i++)
             if (list[i].us >= 0 && list[i].workspace <= limit && !list[i].row_count_matters &&
                 (!best || list[i].us < best->us))
@@ -369,7 +376,7 @@ static strata_status choose(strata_handle *h, const st_problem *pr, const strata
     c->limit = st_plan_limit(h, choice);
     rule.fixed = rule.invariant && canonical_order(h, pr, c->limit, &rule.order);
     c->rule = &rule;
-    c->count = list_candidates(h, pr, c->list);
+    c->count = list_candidates(h, pr, c->list, &c->full);
     if (choice && choice->tile && (s = apply_tile(h, pr, choice->tile, c))) return s;
     for (int i = 0; i < c->count; i++) over_limit(&c->list[i], c->limit);
     for (int i = 0; i < c->count; i++) keep_order(c->rule, &c->list[i]);

@@ -161,6 +161,7 @@ typedef struct st_choice {
     st_chosen_by by;
     size_t limit;
     bool reordered; /* best sums in another order than model */
+    bool full;      /* the list has no room left: further candidates may be missing */
     const struct st_order_rule *rule;
 } st_choice;
 /* Lists and chooses; c->list is the caller's to free. Fails with everyone's reasons. */

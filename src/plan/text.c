@@ -139,6 +139,9 @@ void st_plan_write_text(strata_plan *p, const st_choice *c)
         }
     for (int i = 0; i < c->count; i++)
         if (c->list[i].us < 0) put(&t, "  refused    %-40s %s\n", c->list[i].kernel, c->list[i].why);
+    if (c->full)
+        put(&t, "  left out   candidates beyond the first %d, for which the list has no room\n",
+            ST_MAX_CANDIDATES);
     if (t.n && t.s[t.n - 1] == '\n') t.s[t.n - 1] = 0;
     p->text = t.s;
 }
