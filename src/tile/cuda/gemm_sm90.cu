@@ -17,7 +17,6 @@
  *   EST [1]              epilogue: 1 per-warp staging and 16-byte stores; 0 staging of CB boxes of 128 bytes and TMA stores (C must suit TMA)
  *   CB [all]             boxes staged at a time
  *   PREG CREG            registers of producer and consumers
- *   BLOCKS [1]           that fit a multiprocessor: two begin the next launch's while this one's last tiles are worked on
  *   BATCH [0]            tensor maps of rank 3
  *   SPLIT [0]            K is cut into args.splits parts; each stores its raw sums to its own plane of C (args.cg apart), summed by gemm_sm90_sum.cu
  *   PROM [0]             p: add to a second accumulator every p k-blocks (8-bit floats, whose hardware sums keep few bits)
@@ -59,9 +58,6 @@
 #endif
 #ifndef CREG
 #    define CREG (NCONS == 1 ? 248 : 232)
-#endif
-#ifndef BLOCKS
-#    define BLOCKS 1
 #endif
 #ifndef BATCH
 #    define BATCH 0
@@ -244,7 +240,7 @@ INL void load_scales(float (&to)[MT][2], const float *(&a)[MT][2], const float *
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_sm90(PARAMETERS)
 {
     extern __shared__ __align__(1024) u8 sm[];

@@ -110,6 +110,7 @@ static void fill_args(const st_member *m, const st_sm90 *q, const st_sm90_row *r
                         .raster = row->raster,
                         .splits = 1,
                         .vec = (uintptr_t)m->data[2] % 16 == 0 && q->ldc * q->cs % 16 == 0,
+                        .bytes = st_sm90_stage_bytes(q),
                         .scaled =
                             m->alpha[0] != 1 || m->beta[0] != 0 || (q->integer && q->g.c.tc != STRATA_I32),
                         .alpha = m->alpha[0],

@@ -80,7 +80,6 @@ void st_sm90_spec(const st_sm90_row *row, int ta, int tb, int tc, bool tf32, boo
     if (row->tma_store) st_generic_option(s, "-DCB=%d", 512 / row->bm);
     st_generic_option(s, "-DPREG=%d", row->preg);
     st_generic_option(s, "-DCREG=%d", row->creg);
-    if (row->consumers == 1 && row->preg + row->creg <= 256) st_generic_option(s, "-DBLOCKS=2");
     st_generic_option(s, "-DBATCH=%d", batch);
     st_generic_option(s, "-DSPLIT=%d", split);
     st_generic_option(s, "-DPROM=%d",
