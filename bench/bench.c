@@ -53,8 +53,13 @@ static int understand(const words *w, bench_options *o)
         return cli_bad("bench", "--regime is burst or sustained, not '%.40s'", w->regime);
     if (strncmp(o->device, "cuda", 4) != 0 && w->type && strcmp(w->type, "f32") != 0 &&
         strcmp(w->type, "f64") != 0 &&
-        (strcmp(o->what, "blas") != 0 || (strcmp(w->type, "c64") != 0 && strcmp(w->type, "c128") != 0)))
-        return cli_bad("bench", "--type is f32 or f64 (blas: also c64, c128), not '%.40s'", w->type);
+        (strcmp(o->what, "blas") != 0 || (strcmp(w->type, "c64") != 0 && strcmp(w->type, "c128") != 0)) &&
+        (strcmp(o->what, "gemm") != 0 || w->epilogue || !bench_gemm_type(w->type)))
+        return cli_bad("bench",
+                       "--type is f32 or f64 (blas: also c64, c128; gemm without an epilogue: also f16 bf16 "
+                       "f8 f8e5m2 i8 c64 "
+                       "c128), not '%.40s'",
+                       w->type);
     o->f64 = w->type && strcmp(w->type, "f64") == 0;
     if (w->trans) {
         if (strlen(w->trans) != 2 || strspn(w->trans, "NT") != 2)
@@ -176,8 +181,9 @@ int verb_bench(int argc, char **argv)
          "them",
          &w.regime, NULL, 0},
         {"--type", "TYPE",
-         "gemm: f32 (default) or f64; cuda: bf16 (default) f32 f64 tf32 bf16x6 f16 f8 f8-exact i8", &w.type,
-         NULL, 0},
+         "gemm: f32 (default) f64 f16 bf16 f8 f8e5m2 i8 c64 c128; cuda: bf16 (default) f32 f64 tf32 bf16x6 "
+         "f16 f8 f8-exact i8",
+         &w.type, NULL, 0},
         {"--level", "1|2|3", "blas: which level (default 2)", &w.level, NULL, 0},
         {"--trans", "NN|NT|TN|TT", "gemm: which operands are stored transposed (default NN)", &w.trans, NULL,
          0},
@@ -218,10 +224,12 @@ int verb_bench(int argc, char **argv)
         "        conv: NxCxHxW:OxRxS[:sSTRIDE][:pPAD][:gGROUPS] or a set (resnet50 mobile)\n"
         "        pointwise: names (exp tanh gelu relu bias_relu softmax layer_norm batch_norm), all by "
         "default\n"
+        "        first-use: what the first call of a new problem costs (see: strata bench first-use --help)\n"
         "        blas: names of the level, sizes, incN for strides (axpy dot ..., gemv symv ger trsv ...)",
         options, (int)(sizeof options / sizeof *options)};
     const char *shapes[CLI_MAX_WORDS];
     int code, n;
+    if (argc > 1 && strcmp(argv[1], "first-use") == 0) return bench_first_use(argc - 1, argv + 1);
     argv[0] = "bench";
     static bench b;
     memset(&b, 0, sizeof b);
@@ -237,9 +245,10 @@ int verb_bench(int argc, char **argv)
     if (kind < 0) {
         const char *near = n ? cli_nearest(shapes[0], &kinds[0].name, count, sizeof *kinds) : NULL;
         if (!n)
-            return cli_bad("bench", "bench what? known: gemm conv pointwise blas (see: strata help bench)");
-        return cli_bad("bench", "unknown operator '%.40s'%s%s%s; known: gemm conv pointwise blas", shapes[0],
-                       near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+            return cli_bad("bench",
+                           "bench what? known: gemm conv pointwise blas first-use (see: strata help bench)");
+        return cli_bad("bench", "unknown operator '%.40s'%s%s%s; known: gemm conv pointwise blas first-use",
+                       shapes[0], near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
     }
     b.o.what = kinds[kind].name;
     if ((code = understand(&w, &b.o)) != CLI_OK) return code;

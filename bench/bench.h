@@ -211,6 +211,9 @@ enum { GEMM_SHAPES = 256 };
 /* Sizes, MxNxK and sets, as words; `usual` when there are none. Returns how many, -1 after a message. */
 int gemm_shapes(const char **words, int n, const char *usual, gemm_shape *out);
 
+bool bench_gemm_type(const char *name); /* is it one that gemm_types.c measures? NULL: no */
+int bench_gemm_types(bench *b, const gemm_shape *s, int count);
+int bench_first_use(int argc, char **argv); /* a verb of its own: `strata bench first-use` */
 int bench_gemm(bench *b, const char **words, int n);
 int bench_fused(bench *b, const char **words, int n); /* gemm --epilogue on a CPU */
 int bench_blas(bench *b, const char **words, int n);  /* levels 1 and 2; hands 3 on */

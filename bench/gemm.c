@@ -393,16 +393,20 @@ int bench_gemm(bench *b, const char **words, int n)
     if (b->o.epilogue) return bench_fused(b, words, n);
     const int count = gemm_shapes(words, n, "16,32,64,128,256,512,1024,2048", s);
     if (count < 0) return CLI_USAGE;
+    const bool typed = bench_gemm_type(b->o.type);
     for (int i = 0; i < count; i++) {
         double bytes = ((double)s[i].m * (double)s[i].k + (double)s[i].k * (double)s[i].n +
                         (double)s[i].m * (double)s[i].n) *
-                       (b->o.f64 ? 8 : 4);
+                       (typed      ? 24
+                        : b->o.f64 ? 8
+                                   : 4); /* typed: with the values in f64 */
         if (bytes > 0.6 * (double)b->device.memory)
             return cli_bad("bench", "%lldx%lldx%lld needs %.1f GB, more than this machine can give",
                            (long long)s[i].m, (long long)s[i].n, (long long)s[i].k, bytes * 1e-9);
         if (s[i].m > INT32_MAX || s[i].n > INT32_MAX || s[i].k > INT32_MAX)
             return cli_bad("bench", "a dim does not fit the peers' 32 bits");
     }
+    if (typed) return bench_gemm_types(b, s, count);
     columns(b, s, count);
     b->total = count;
     cli_progress_begin(&b->progress, b->total);

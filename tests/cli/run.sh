@@ -71,7 +71,8 @@ expect 2 bench gemm sqare; holds err "did you mean 'square'"
 expect 2 bench gemm 0; holds err "'0'"
 expect 2 bench gemm 1x2; holds err "MxNxK"
 expect 2 bench gemm 99999999; holds err "more than this machine"
-expect 2 bench gemm 8 --type f16; holds err "f32 or f64"
+expect 2 bench gemm 8 --type f33; holds err "f32 or f64"
+expect 2 bench conv 1x3x8x8:4x3x3 --type f16; holds err "f32 or f64"
 expect 2 bench gemm 8 --seconds 0; holds err "seconds"
 expect 2 bench gemm 8 --tsv --json; holds err "exclude"
 expect 2 bench gemm 8 --peer nothing; holds err "NAME=PATH"
@@ -157,6 +158,21 @@ unset XDG_CACHE_HOME
 expect 0 tune --model gemm 32 32 32 --seconds 0.02; holds out "geometric mean"
 expect 0 selftest; holds out ", 0 failed"
 expect 0 selftest --verbose --threads 1; holds out "ok "
+
+expect 0 bench first-use --times 3; holds out "targets"
+expect 0 bench first-use --times 3 --tsv; holds out "what	process	us	us_most	us_target	times"; holds out "fused product	fresh"
+checks=$((checks + 1)); awk -F'\t' 'NR > 1 && (NF != 6 || !($3 > 0) || !($4 >= $3)) { bad = 1 } END { exit bad || NR != 9 }' "$work/out" || fail "rows of first-use"
+expect 0 bench first-use --times 2 --json; json
+expect 2 bench first-use --times 0; holds err "'0'"
+expect 2 bench first-use --tsv --json; holds err "exclude"
+expect 2 bench first-use more; holds err "takes no argument"
+expect 1 bench first-use --device cuda:77
+
+for t in f16 bf16 f8 f8e5m2 i8 c64 c128; do
+    expect 0 bench gemm 24 17x9x33 --type $t --trans NT --seconds 0.02 --peers none --threads 1; holds out "$t NT 17x9x33"
+done
+expect 0 bench gemm 24 --type c64 --seconds 0.02 --peers none --tsv
+checks=$((checks + 1)); awk -F'\t' '!/^#/ && NF != 13 { bad = 1 } END { exit bad }' "$work/out" || fail "a TSV row has not 13 fields"
 
 # a bench in every format; a peer that is right, one that is wrong
 quick="--seconds 0.02 --peers none"
