@@ -467,6 +467,6 @@ template <class A, class B> INL void mend_tile(const st_params &p, const A &a, c
     }
 }
 
-#    include "generic_store.cuh"
+#include "generic_store.cuh"
 #endif
 #endif
