@@ -562,7 +562,7 @@ static void refusals(void **state)
         const strata_choice choice = {.kernel = "gemm_bf16bf16bf16_tn_128x128x64_s6_pp_sm90a"};
         B = A;
         test_error(h, strata_gemm_plan(h, STRATA_ONE, A, B, STRATA_ZERO, C, NULL, &choice, &p),
-                   STRATA_ERROR_ARGUMENT, "there is no kernel");
+                   STRATA_ERROR_ARGUMENT, "gemm_bf16bf16bf16_tn_128x128x64_s6_pp_sm90a");
     }
 }
 
