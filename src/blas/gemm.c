@@ -169,6 +169,13 @@ static strata_status add_epilogue(strata_handle *h, const char *who, const strat
             return st_fail(e, STRATA_ERROR_ARGUMENT,
                            "%s: '%s' is the epilogue's own name for %s; call the operand something else", who,
                            x->name, x->name[0] == 'a' ? "the product" : "C");
+        for (const strata_operand *y = o->operands; y < x; y++)
+            if (!strcmp(x->name, y->name))
+                return st_fail(
+                    e, STRATA_ERROR_ARGUMENT,
+                    "%s: operands %d and %d of the epilogue are both called '%s'; each needs a name "
+                    "of its own",
+                    who, (int)(y - o->operands), n, x->name);
         strata_status s = st_tensor_check(e, who, x->name, &x->tensor);
         if (s) return s;
         if (st_type_is_sub_byte(x->tensor.type))

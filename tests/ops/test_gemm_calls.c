@@ -286,6 +286,14 @@ static void groups(void **state)
     test_error(h, strata_gemm_grouped(h, NULL, 2, NULL), STRATA_ERROR_ARGUMENT, "groups");
     test_error(h, strata_gemm_grouped(h, g, GROUPS, &(strata_gemm_options){.epilogue = "acc"}),
                STRATA_ERROR_UNSUPPORTED, "one product");
+    const strata_operand twice[] = {
+        {"v", strata_vector(was, STRATA_F32, 4, 1)}, {"v", strata_vector(was + 8, STRATA_F32, 4, 1)}, {0}};
+    test_error(h,
+               strata_gemm(h, STRATA_ONE, strata_matrix(was, STRATA_F32, 4, 4, STRATA_ROW_MAJOR, 0),
+                           strata_matrix(was, STRATA_F32, 4, 4, STRATA_ROW_MAJOR, 0), STRATA_ZERO,
+                           strata_matrix(was + 100, STRATA_F32, 4, 4, STRATA_ROW_MAJOR, 0),
+                           &(strata_gemm_options){.epilogue = "out = acc + v[n]", .operands = twice}),
+               STRATA_ERROR_ARGUMENT, "operands 0 and 1", "both called 'v'");
     test_ok(h, strata_gemm_grouped(h, NULL, 0, NULL));
     test_ok(h, strata_gemm_grouped(h, g, GROUPS, NULL));
     for (int i = 0; i < GROUPS; i++) {
