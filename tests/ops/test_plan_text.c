@@ -149,10 +149,41 @@ static void forced_from_another_family(void **state)
         STRATA_ERROR_ARGUMENT, "fused_steps", "gemm_f32f32f32_small");
 }
 
+/* Programs and pooling windows are measured and remembered as products are, by buckets of the outermost dim. */
+static void programs_are_tuned(void **state)
+{
+    (void)state;
+    static float x[96 * 32], y[96 * 32];
+    for (int rows = 65; rows <= 97; rows += 16) {
+        const strata_operand o[] = {
+            {"x", strata_matrix(x, STRATA_F32, rows > 96 ? 24 : rows, 32, STRATA_ROW_MAJOR, 0)},
+            {"out", strata_matrix(y, STRATA_F32, rows > 96 ? 24 : rows, 32, STRATA_ROW_MAJOR, 0)},
+            {NULL, {0}}};
+        strata_plan *p;
+        test_ok(h, strata_fused_plan(h, "out = tanh(x) * 0.625", o, NULL, NULL, &p));
+        const bool known = strstr(strata_plan_describe(p), "least measured time") != NULL;
+        test_check(known == (rows == 81), "%d rows: %s", rows,
+                   strata_plan_describe(p)); /* the bucket of 65 to 96 */
+        const strata_tune_options t = {.seconds = 0.05};
+        if (rows == 65) test_ok(h, strata_tune(h, p, NULL, &t, NULL, 0, NULL));
+        strata_plan_destroy(p);
+    }
+    strata_tuning_info was, is;
+    test_ok(h, strata_get_tuning_info(&was));
+    test_ok(h, strata_find(h, 0.02, false));
+    const strata_tensor image = strata_nhwc(x, STRATA_F32, 1, 4, 16, 16),
+                        half = strata_nhwc(y, STRATA_F32, 1, 4, 8, 8);
+    const strata_pool pool = {.window = {2, 2}, .stride = {2, 2}};
+    test_ok(h, strata_pool_forward(h, &pool, image, half, (strata_tensor){0}));
+    test_ok(h, strata_find(h, 0, false));
+    test_ok(h, strata_get_tuning_info(&is));
+    assert_true(is.problems == was.problems + 1 && was.problems >= 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(work_counted_once), T(exact_products_are_not_rounded),
-                                       T(fused_times), T(forced_from_another_family)};
+                                       T(fused_times), T(forced_from_another_family), T(programs_are_tuned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
