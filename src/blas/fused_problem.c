@@ -85,6 +85,22 @@ static void widen(int64_t *to, int64_t len, bool *clash)
         *clash = true;
 }
 
+/* An operand with groups has another length than the factor: the words are about groups, whose length must divide what they lie along. */
+static strata_status groups_differ(const st_fused *f, const st_fused_loader *l, int o, const int64_t dim[2])
+{
+    const st_fused_place *p = &l->place[o];
+    const extent2 x = matrix_of(f, l, o);
+    const int d = p->row_group && x.len[0] * p->row_group != dim[0] ? 0 : p->col_group ? 1 : 0;
+    const int64_t group = d ? p->col_group : p->row_group;
+    return st_fail(f->e, STRATA_ERROR_SHAPE,
+                   "%s: in the factor \"%s\" %s has %lld %s for groups of %lld, which are %lld %s, and the "
+                   "other operands "
+                   "have %lld; one element stands for a whole group, so %lld must be a multiple of %lld",
+                   f->who, l->text + 6, f->op[o].name, (long long)x.len[d], d ? "columns" : "rows",
+                   (long long)group, (long long)(x.len[d] * group), d ? "columns" : "rows", (long long)dim[d],
+                   (long long)dim[d], (long long)group);
+}
+
 /* The dims of a loader's value: what its operands broadcast to; at least one of them is a matrix. */
 static strata_status loader_shape(st_fused *f, int i, int other_type)
 {
@@ -92,6 +108,7 @@ static strata_status loader_shape(st_fused *f, int i, int other_type)
     int64_t dim[STRATA_MAX_RANK];
     int rank = 0;
     bool turned = false;
+    int64_t plain[2] = {0, 0}; /* the most rows and columns of an operand without groups along them */
     for (int d = 0; d < STRATA_MAX_RANK; d++) dim[d] = 1;
     for (int o = 0; o < f->n; o++) {
         const strata_tensor *t = &f->op[o].tensor;
@@ -105,6 +122,10 @@ static strata_status loader_shape(st_fused *f, int i, int other_type)
         for (int d = 3; d <= t->rank; d++) widen(&dim[STRATA_MAX_RANK - d], t->dim[t->rank - d], &clash);
         widen(&dim[STRATA_MAX_RANK - 2], len[0], &clash);
         widen(&dim[STRATA_MAX_RANK - 1], len[1], &clash);
+        if (!l->place[o].row_group) plain[0] = st_max64(plain[0], len[0]);
+        if (!l->place[o].col_group) plain[1] = st_max64(plain[1], len[1]);
+        if (clash && (l->place[o].row_group || l->place[o].col_group))
+            return groups_differ(f, l, o, dim + STRATA_MAX_RANK - 2);
         if (clash)
             return st_fail(
                 f->e, STRATA_ERROR_SHAPE,
@@ -123,6 +144,13 @@ static strata_status loader_shape(st_fused *f, int i, int other_type)
                        "%s: the factor \"%s\" has no operand of rank 2 or more, so it is no matrix", f->who,
                        l->text + 6);
     const int64_t rows = dim[STRATA_MAX_RANK - 2], cols = dim[STRATA_MAX_RANK - 1];
+    /* one row or column does not repeat for the sake of a group */
+    for (int o = 0; o < f->n; o++) {
+        const st_fused_place *p = &l->place[o];
+        if ((l->used >> o & 1) &&
+            ((p->row_group && plain[0] && plain[0] < rows) || (p->col_group && plain[1] && plain[1] < cols)))
+            return groups_differ(f, l, o, plain);
+    }
     if ((l->row_group && rows % l->row_group) || (l->col_group && cols % l->col_group))
         return st_fail(f->e, STRATA_ERROR_SHAPE,
                        "%s: the factor \"%s\" is %lldx%lld, no multiple of its groups of %lld and %lld",

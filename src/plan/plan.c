@@ -313,11 +313,13 @@ strata_status st_plan_make_cached(strata_handle *h, const st_problem *pr, strata
 
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 
-/* Position of the first operand that lacks an address and needs one; -1 when all have theirs, or when there is nothing to compute. */
+/* Position of the first operand that lacks an address and needs one: what no byte is read or written of needs none. -1: all have theirs. */
 ST_INLINE int missing_operand(const strata_plan *p, void *const data[], const strata_run *r)
 {
     for (int i = 0; i < p->operands; i++)
-        if (ST_UNLIKELY(!data[i]) && p->flops > 0 && !(p->may_miss && p->may_miss(p, r, i))) return i;
+        if (ST_UNLIKELY(!data[i]) && (p->extent ? p->extent[i].hi > p->extent[i].lo : p->flops > 0) &&
+            !(p->may_miss && p->may_miss(p, r, i)))
+            return i;
     return -1;
 }
 

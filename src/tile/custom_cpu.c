@@ -41,7 +41,8 @@ static void work(void *arg, int id, int n)
         call.at[0] = (uint32_t)(i % p->grid[0]);
         call.at[1] = (uint32_t)(i / p->grid[0] % p->grid[1]);
         call.at[2] = (uint32_t)(i / p->grid[0] / p->grid[1]);
-        const strata_status s = p->cpu(&call);
+        strata_status s = p->cpu(&call);
+        if ((unsigned)s > STRATA_ERROR_INTERNAL) s = STRATA_ERROR_INTERNAL; /* no value of strata_status */
         long long none = 0;
         if (s && atomic_compare_exchange_strong(&w->failed, &none, 1 + i)) atomic_store(&w->status, (int)s);
     }
@@ -73,12 +74,15 @@ void strata_custom_store(const strata_custom_call *call, const void *acc, int64_
     const struct strata_custom_state *state = call->state;
     const st_custom_plan *p = state->plan;
     const bool wide = p->c.tc == STRATA_F64;
-    if (!p->expr || m < 0 || n < 0 || g < 0 || g >= st_axes_len(&p->c.batch)) return;
-    rows = st_min64(rows, st_axes_len(&p->c.m) - m);
-    cols = st_min64(cols, st_axes_len(&p->c.n) - n);
+    if (!p->expr || g < 0 || g >= st_axes_len(&p->c.batch)) return;
+    const int64_t m0 = st_max64(m, 0), n0 = st_max64(n, 0);
+    rows = st_min64(m + rows, st_axes_len(&p->c.m)) - m0;
+    cols = st_min64(n + cols, st_axes_len(&p->c.n)) - n0;
     if (rows <= 0 || cols <= 0) return;
-    const st_epi_acc from = {(void *)(uintptr_t)acc, wide ? STRATA_F64 : STRATA_F32, ld, 1};
-    st_epilogue_run(p->expr, &p->c, state->data, &from, g, m, rows, n, cols, state->scratch);
+    const int64_t skipped = (m0 - m) * ld + (n0 - n); /* what lies before the output's first row and column */
+    const char *first = (const char *)acc + skipped * (wide ? 8 : 4);
+    const st_epi_acc from = {(void *)(uintptr_t)first, wide ? STRATA_F64 : STRATA_F32, ld, 1};
+    st_epilogue_run(p->expr, &p->c, state->data, &from, g, m0, rows, n0, cols, state->scratch);
 }
 
 static void destroy(strata_plan *plan)

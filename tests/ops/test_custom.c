@@ -123,6 +123,14 @@ static strata_status tiles(const strata_custom_call *c)
     strata_custom_store(c, acc, T + 1, m0, n0, c->at[2], T, T);
     return STRATA_OK;
 }
+/* a tile that sticks out before the first row and column and behind the last */
+static strata_status around(const strata_custom_call *c)
+{
+    float acc[7 * 7];
+    for (int i = 0; i < 49; i++) acc[i] = (float)i;
+    strata_custom_store(c, acc, 7, -2, -1, 0, 7, 7);
+    return (strata_status) * (const int *)c->params;
+}
 static strata_status fails(const strata_custom_call *c)
 {
     return c->at[0] == 2 ? STRATA_ERROR_MEMORY : STRATA_OK;
@@ -195,6 +203,28 @@ static void on_cpu(void **s)
     uint16_t bits;
     memcpy(&bits, small + 2 * (1 * 30 + 24), 2);
     test_check(bits == 0x4480, "1024 as bf16 is %04x", bits);
+    strata_plan_destroy(p);
+    /* a tile around the whole output; an address that is missing; a status that is none */
+    float whole[4 * 4];
+    int returned = 0;
+    const strata_operand four[] = {{"y", strata_matrix(whole, STRATA_F32, 4, 4, STRATA_ROW_MAJOR, 0)},
+                                   {NULL, {0}}};
+    c = (strata_custom){.entry = "around",
+                        .cpu = around,
+                        .params = &returned,
+                        .params_bytes = sizeof returned,
+                        .output = "y"};
+    test_ok(h, strata_custom_plan(h, &c, four, &p));
+    test_error(h, strata_plan_run(h, p, (void *[]){NULL}, NULL), STRATA_ERROR_ARGUMENT, "data[0] is NULL");
+    test_ok(h, strata_plan_run(h, p, (void *[]){whole}, NULL));
+    for (int i = 0; i < 16; i++) {
+        const float want = (float)((i / 4 + 2) * 7 + (i & 3) + 1);
+        test_check(whole[i] == want, "%d is %g", i, (double)whole[i]);
+    }
+    strata_plan_destroy(p);
+    returned = 999;
+    test_ok(h, strata_custom_plan(h, &c, four, &p));
+    test_error(h, strata_plan_run(h, p, (void *[]){whole}, NULL), STRATA_ERROR_INTERNAL, "custom_around_cpu");
     strata_plan_destroy(p);
     /* what fails names the piece */
     c = (strata_custom){.entry = "fails", .cpu = fails, .grid = {5, 1, 2}};

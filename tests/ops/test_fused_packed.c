@@ -433,7 +433,14 @@ static void refused(void **s)
     test_error(h, TRY("y = (A[I[m], k] + A) @ B", {"I", I}), STRATA_ERROR_SYNTAX, "A has an index elsewhere");
     test_error(h, TRY("y = A @ (B * s[k]", {"s", I}), STRATA_ERROR_SYNTAX, "column");
     test_error(h, TRY("y = A @ (B * S[k])", {"S", O}), STRATA_ERROR_SHAPE, "rank 1");
-    test_error(h, TRY("y = A @ (B * S[k/4, n])", {"S", O}), STRATA_ERROR_SHAPE, "S is 4x4");
+    test_error(h, TRY("y = A @ (B * S[k/4, n])", {"S", O}), STRATA_ERROR_SHAPE,
+               "S has 4 rows for groups of 4", "6 must be a multiple of 4");
+    /* one k is no group of eight, on either side */
+    const strata_tensor K = strata_matrix(a, STRATA_F32, 4, 1, STRATA_ROW_MAJOR, 0), L = strata_transpose(K);
+    test_error(h,
+               strata_fused(h, "y = (A * S[m, k/8]) @ (B * T[k/8, n])",
+                            OPS({"A", K}, {"B", L}, {"y", O}, {"S", K}, {"T", L}), NULL),
+               STRATA_ERROR_SHAPE, "1 must be a multiple of 8");
     (void)o;
 }
 

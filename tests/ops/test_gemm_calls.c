@@ -304,11 +304,27 @@ static void groups(void **state)
     }
 }
 
+/* A product of no k still writes C, so a run needs its address. */
+static void no_k(void **state)
+{
+    (void)state;
+    float a[4] = {0}, c[4] = {1, 2, 3, 4};
+    strata_plan *p;
+    test_ok(h, strata_gemm_plan(h, STRATA_ONE, strata_matrix(a, STRATA_F32, 2, 0, STRATA_ROW_MAJOR, 0),
+                                strata_matrix(a, STRATA_F32, 0, 2, STRATA_ROW_MAJOR, 0), STRATA_ZERO,
+                                strata_matrix(c, STRATA_F32, 2, 2, STRATA_ROW_MAJOR, 0), NULL, NULL, &p));
+    test_error(h, strata_plan_run(h, p, (void *[]){a, a, NULL}, NULL), STRATA_ERROR_ARGUMENT,
+               "data[2] is NULL");
+    test_ok(h, strata_plan_run(h, p, (void *[]){NULL, NULL, c}, NULL));
+    for (int i = 0; i < 4; i++) test_check(c[i] == 0, "C[%d] is %g", i, (double)c[i]);
+    strata_plan_destroy(p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(same_words),
-                                       cmocka_unit_test(empty), cmocka_unit_test(scalars_of_a_run),
-                                       cmocka_unit_test(groups)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_k),  cmocka_unit_test(same_bits),        cmocka_unit_test(same_words),
+        cmocka_unit_test(empty), cmocka_unit_test(scalars_of_a_run), cmocka_unit_test(groups)};
     int bad = cmocka_run_group_tests(tests, setup, teardown);
     return bad + test_lower_levels();
 }
