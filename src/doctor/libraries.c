@@ -4,6 +4,7 @@
 #include "doctor/machine.h"
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,6 +242,21 @@ static bool same_minor(const char *a, const char *b)
     return x[0] == y[0] && x[1] == y[1];
 }
 
+/* Where in LD_LIBRARY_PATH a file's folder stands; INT_MAX: nowhere. */
+static int place_in_path(const st_machine *m, const char *file)
+{
+    const char *p = st_environ(m, "LD_LIBRARY_PATH");
+    const size_t folder = (size_t)(strrchr(file, '/') - file);
+    for (int i = 0; p && *p; i++) {
+        const size_t whole = strcspn(p, ":;");
+        size_t n = whole;
+        while (n > 1 && p[n - 1] == '/') n--;
+        if (n == folder && !strncmp(p, file, n)) return i;
+        p += whole + (p[whole] != 0);
+    }
+    return INT_MAX;
+}
+
 /* PyTorch names most of its libraries itself and finds them by DT_RPATH, before LD_LIBRARY_PATH. nvJitLink is only asked for by the
  * wheels' own libraries, which have a RUNPATH: there LD_LIBRARY_PATH wins. */
 static void shadows(st_doctor *d)
@@ -256,7 +272,9 @@ static void shadows(st_doctor *d)
                     strcmp(w->name, e->name) || !m->sites[w->site].active)
                     continue;
                 if (!w->version[0] || !e->version[0] || st_version_cmp(e->version, w->version) >= 0 ||
-                    same_minor(e->version, w->version))
+                    same_minor(e->version, w->version) ||
+                    place_in_path(m, w->path) <
+                        place_in_path(m, e->path)) /* the wheel's own is found first */
                     continue;
                 st_finding *f = st_report(
                     d, ST_LIBRARIES, s == 0 ? ST_FINDING_FAULT : ST_FINDING_WARNING, "shadowed",
