@@ -19,6 +19,8 @@ typedef struct st_image_key {
 /* false, with the error set: no such source */
 bool st_image_key_of(st_err *e, const st_gpu_spec *s, const char *arch, st_image_key *key);
 const st_gpu_source *st_gpu_source_find(const char *name);
+/* Does the key of kernels of this source cover that header? */
+bool st_image_reaches(const char *source, const char *header);
 int st_image_arch_cc(const char *arch); /* "sm_90a", "compute_90" -> 90 */
 
 /* What a cache file and a row of the kernel pack say about code: little endian, 8-byte aligned, 120 bytes. */

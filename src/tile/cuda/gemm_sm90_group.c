@@ -119,7 +119,7 @@ static void fill_args(const st_member *m, const st_sm90 *q, const st_sm90_row *r
                         .ldc = q->ldc};
 }
 
-/* The kernels that this thread used last: to look for one costs a hash of all its sources. */
+/* The kernels that this thread used last: to look for one costs printing and hashing all its options. */
 typedef struct st_known {
     const st_gpu *gpu;
     const st_sm90_row *row;

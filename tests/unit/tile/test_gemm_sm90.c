@@ -2,6 +2,7 @@
 /* test_gemm_sm90.c - how the Hopper kernels would run a product, without a GPU: which row is chosen, what is copied, why a row is refused, and that ids name one
  * configuration each. */
 #include "support.h"
+#include "runtime/cuda/image.h"
 #include "tile/cuda/gemm_sm90.h"
 #include <math.h>
 
@@ -200,11 +201,37 @@ static void ids_are_unique(void **state)
     test_check(n > 100, "only %d", n);
 }
 
+/* Every header that a source names, indented or not, is part of its kernels' keys. */
+static void headers_are_in_keys(void **state)
+{
+    (void)state;
+    int count, found = 0;
+    const st_gpu_source *row = st_gpu_sources(&count);
+    for (int i = 0; i < count; i++)
+        for (const char *line = row[i].text; line && *line;
+             line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+            char header[64];
+            if (sscanf(line, " # include \"%63[^\"\n]\"", header) != 1 || !st_gpu_source_find(header))
+                continue;
+            found++;
+            if (!st_image_reaches(row[i].name, header)) fail_msg("%s does not reach %s", row[i].name, header);
+        }
+    if (found <= 40) fail_msg("only %d includes", found);
+    assert_true(st_image_reaches("gemm_sm90.cu", "epilogue.cuh"));
+    assert_true(st_image_reaches("gemm_sm90.cu", "math.cuh"));
+    assert_false(st_image_reaches("copy.cu", "wgmma.cuh"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),        cmocka_unit_test(copies), cmocka_unit_test(math_modes),
-        cmocka_unit_test(turned),         cmocka_unit_test(panels), cmocka_unit_test(refusals),
+        cmocka_unit_test(headers_are_in_keys),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(math_modes),
+        cmocka_unit_test(turned),
+        cmocka_unit_test(panels),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(ids_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
