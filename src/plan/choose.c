@@ -80,50 +80,17 @@ static bool over_limit(st_candidate *c, size_t limit)
 
 /* ---- tiles ---------------------------------------------------------------------------------------------------------------- */
 
-typedef struct tile_field {
-    size_t at;
-    const char *name;
-} tile_field;
-#define FIELD(f)                     \
-    {                                \
-        offsetof(strata_tile, f), #f \
-    }
-static const tile_field tile_fields[] = {
-    FIELD(block_m),   FIELD(block_n),       FIELD(block_k),       FIELD(warp_m),        FIELD(warp_n),
-    FIELD(warp_k),    FIELD(instruction_m), FIELD(instruction_n), FIELD(instruction_k), FIELD(stages),
-    FIELD(cluster_m), FIELD(cluster_n),     FIELD(split_k),       FIELD(raster)};
-#undef FIELD
-
-static int32_t field(const strata_tile *t, int i)
-{
-    int32_t v;
-    memcpy(&v, (const char *)t + tile_fields[i].at, sizeof v);
-    return v;
-}
-
-/* A provider without tiles of its own choice has the ones of its rows. */
-static void match_tile(st_candidate *c, const strata_tile *want)
-{
-    for (int i = 0; i < ST_COUNT(tile_fields) && c->us >= 0; i++) {
-        const int32_t w = field(want, i), has = field(&c->tile, i);
-        if (!w || w == has) continue;
-        if (has)
-            refuse(c, "its tile has %s = %d, and %d was asked for", tile_fields[i].name, has, w);
-        else
-            refuse(c, "its tile has no %s, and %d was asked for", tile_fields[i].name, w);
-    }
-}
-
 static strata_status apply_tile(strata_handle *h, const st_problem *pr, const strata_tile *t, st_choice *c)
 {
     if (t->reserved[0] | t->reserved[1])
         return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
                        "%s: reserved words of strata_tile are not zero; start from {0}", pr->who);
-    for (int i = 0; i < ST_COUNT(tile_fields); i++)
-        if (field(t, i) < 0)
-            return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
-                           "%s: the tile's %s is %d; sizes are positive, 0 leaves it open", pr->who,
-                           tile_fields[i].name, field(t, i));
+    int32_t value;
+    const char *negative = st_tile_negative(t, &value);
+    if (negative)
+        return st_fail(&h->err, STRATA_ERROR_ARGUMENT,
+                       "%s: the tile's %s is %d; sizes are positive, 0 leaves it open", pr->who, negative,
+                       value);
     for (int i = 0; i < c->count; i++) {
         st_candidate *x = &c->list[i];
         const st_tiles *own = st_plan_tiles(x->provider);
@@ -131,8 +98,8 @@ static strata_status apply_tile(strata_handle *h, const st_problem *pr, const st
         memcpy(before, x->why, sizeof before);
         if (own) { /* also where the usual tile would not do */
             if (!own->refine(h, pr, x, t)) x->us = -1;
-        } else
-            match_tile(x, t);
+        } else if (x->us >= 0 && !st_tile_meets(t, &x->tile, NULL, x->why, sizeof x->why))
+            x->us = -1; /* a provider without tiles of its own choice has the ones of its rows */
         x->by_tile = x->us < 0 && strcmp(before, x->why) != 0;
     }
     return STRATA_OK;

@@ -181,6 +181,13 @@ strata_status st_plan_build(strata_handle *h, const st_problem *p, size_t limit,
 /* plan.c */
 void st_plan_candidate(const st_candidate *x, const st_candidate *chosen, strata_candidate *c);
 
+/* tile.c: the field below zero, or NULL; open fields from another tile; are all equal; is every number that was asked for what the tile has, else why (by
+ * `rule`, where numbers follow from others) */
+const char *st_tile_negative(const strata_tile *t, int32_t *value);
+strata_tile st_tile_filled(const strata_tile *asked, const strata_tile *from);
+bool st_tile_same(const strata_tile *a, const strata_tile *b);
+bool st_tile_meets(const strata_tile *asked, const strata_tile *has, const char *rule, char *why, size_t n);
+
 /* code.c */
 void st_code_write(const st_candidate *c, char code[STRATA_PLAN_CODE]);
 typedef struct st_code {

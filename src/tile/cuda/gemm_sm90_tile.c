@@ -45,12 +45,6 @@ static const st_sm90_row *listed_row(const st_sm90_row *row)
     return ((const made_row *)(const void *)row)->from;
 }
 
-static bool breaks(char *why, size_t n, const char *field, int64_t has, const char *rule)
-{
-    snprintf(why, n, "%s is %lld: %s", field, (long long)has, rule);
-    return false;
-}
-
 /* Rules of the kernel's text for the numbers that are free. */
 static bool row_is_legal(const st_sm90_row *r, const st_sm90_row *from, const st_sm90 *usual, char *why,
                          size_t n)
@@ -58,30 +52,33 @@ static bool row_is_legal(const st_sm90_row *r, const st_sm90_row *from, const st
     const int high = r->pp ? r->bm : r->bm / r->consumers, columns = 128 / usual->cs;
     const bool whole = r->tma_store;
     if (r->bm < 64 || r->bm > 256 || r->bm % 64 || (!r->pp && r->bm % (64 * r->consumers)))
-        return breaks(why, n, "block_m", r->bm,
-                      r->consumers > 1 && !r->pp
-                          ? "multiples of 128 up to 256, as two warp groups take halves"
-                          : "multiples of 64 up to 256");
+        return st_tile_breaks(why, n, "block_m", r->bm,
+                              r->consumers > 1 && !r->pp
+                                  ? "multiples of 128 up to 256, as two warp groups take halves"
+                                  : "multiples of 64 up to 256");
     if (r->bn < 16 || r->bn > 256 || r->bn % 16)
-        return breaks(why, n, "block_n", r->bn, "multiples of 16 from 16 to 256");
+        return st_tile_breaks(why, n, "block_n", r->bn, "multiples of 16 from 16 to 256");
     if (whole && (r->bn % columns || 512 % r->bm || r->bn / columns % st_min64(512 / r->bm, r->bn / columns)))
-        return breaks(why, n, "block_n", r->bn,
-                      "this kernel stores C by boxes of 128 bytes, in even groups: rows 64, 128 or 256");
-    if (r->stages < 2 || r->stages > 32) return breaks(why, n, "stages", r->stages, "2 to 32");
+        return st_tile_breaks(
+            why, n, "block_n", r->bn,
+            "this kernel stores C by boxes of 128 bytes, in even groups: rows 64, 128 or 256");
+    if (r->stages < 2 || r->stages > 32) return st_tile_breaks(why, n, "stages", r->stages, "2 to 32");
     if (r->cm < 1 || r->cm > 2 || r->cn < 1 || r->cn > 2 || r->cm * r->cn > 2)
-        return breaks(why, n, r->cm > 2 || r->cm < 1 ? "cluster_m" : "cluster_n",
-                      r->cm > 2 || r->cm < 1 ? r->cm : r->cn, "a cluster is two blocks, along m or along n");
+        return st_tile_breaks(why, n, r->cm > 2 || r->cm < 1 ? "cluster_m" : "cluster_n",
+                              r->cm > 2 || r->cm < 1 ? r->cm : r->cn,
+                              "a cluster is two blocks, along m or along n");
     if (r->cm * r->cn > 1 && (from->kind != ST_SM90_ANY || whole))
-        return breaks(why, n, r->cm > 1 ? "cluster_m" : "cluster_n", 2,
-                      "this kernel's blocks work alone (splits, exact sums, parts, C by TMA)");
+        return st_tile_breaks(why, n, r->cm > 1 ? "cluster_m" : "cluster_n", 2,
+                              "this kernel's blocks work alone (splits, exact sums, parts, C by TMA)");
     if ((r->bn / r->cm) % 8 || (r->bm / r->cn) % 8)
-        return breaks(why, n, "block_n", r->bn, "half of it, a cluster member's share, is a multiple of 8");
+        return st_tile_breaks(why, n, "block_n", r->bn,
+                              "half of it, a cluster member's share, is a multiple of 8");
     if (r->parts && from->kind != ST_SM90_SPLIT)
-        return breaks(why, n, "split_k", r->parts, "1 for this kernel; those with _sk split k");
-    if (r->parts == 1 || r->parts > 64) return breaks(why, n, "split_k", r->parts, "2 to 64 parts");
+        return st_tile_breaks(why, n, "split_k", r->parts, "1 for this kernel; those with _sk split k");
+    if (r->parts == 1 || r->parts > 64) return st_tile_breaks(why, n, "split_k", r->parts, "2 to 64 parts");
     const int sums = high * r->bn / 128 * (r->kind == ST_SM90_PROMOTE || r->kind == ST_SM90_X6 ? 2 : 1);
     if (sums > 208)
-        return breaks(
+        return st_tile_breaks(
             why, n, "block_n", r->bn,
             "a thread would hold more sums than registers (at most 208, two a sum where sums are added up)");
     return true;
@@ -163,8 +160,9 @@ static bool asked_row(const strata_tile *tile, const st_sm90_row *from, int es, 
     to->raster = t.raster;
     to->parts = tile->split_k > 1 ? tile->split_k : 0;
     if (tile->split_k == 1 && from->kind == ST_SM90_SPLIT)
-        return breaks(why, n, "split_k", 1, "this kernel splits k");
-    if (to->raster > 1 << 20) return breaks(why, n, "raster", to->raster, "at most 2^20 rows of tiles");
+        return st_tile_breaks(why, n, "split_k", 1, "this kernel splits k");
+    if (to->raster > 1 << 20)
+        return st_tile_breaks(why, n, "raster", to->raster, "at most 2^20 rows of tiles");
     return true;
 }
 
@@ -199,8 +197,8 @@ static bool refine(strata_handle *h, const st_problem *pr, st_candidate *c, cons
         return false;
     st_sm90_tile(&q, &own);
     if (tile &&
-        !st_tile_follows(tile, &own, "a stage is 128 bytes of k, an instruction 64 rows and 32 bytes of k",
-                         c->why, n))
+        !st_tile_meets(tile, &own, "a stage is 128 bytes of k, an instruction 64 rows and 32 bytes of k",
+                       c->why, n))
         return false;
     if (row != from) {
         st_candidate listed;

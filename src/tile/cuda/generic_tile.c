@@ -55,12 +55,6 @@ static const st_grow *listed_row(const st_grow *row)
     return ((const made_row *)(const void *)row)->from;
 }
 
-static bool breaks(char *why, size_t n, const char *field, int64_t has, const char *rule)
-{
-    snprintf(why, n, "%s is %lld: %s", field, (long long)has, rule);
-    return false;
-}
-
 static int size_of(int type) { return (int)strata_type_bits((strata_type)type) / 8; }
 
 /* What the kernel's text supposes of a warp's part of the block, by kind: multiples of rows, columns and k. */
@@ -93,8 +87,8 @@ static bool row_is_legal(const st_grow *r, char *why, size_t n)
     const int threads = 32 * r->warps_m * r->warps_n;
     grains(r, &gm, &gn, &gk);
     if (r->warps_m < 1 || r->warps_n < 1 || threads > 1024)
-        return breaks(why, n, "warp_m", r->bm / (r->warps_m > 0 ? r->warps_m : 1),
-                      "a block has 1 to 32 warps");
+        return st_tile_breaks(why, n, "warp_m", r->bm / (r->warps_m > 0 ? r->warps_m : 1),
+                              "a block has 1 to 32 warps");
     if (r->bm > 512 || r->bm / r->warps_m % gm || r->bm % r->warps_m)
         return snprintf(
                    why, n,
@@ -108,14 +102,14 @@ static bool row_is_legal(const st_grow *r, char *why, size_t n)
                    r->bn, r->warps_n, gn),
                false;
     if (r->kind == ST_G_MMA && (r->bm % 64 || r->bn % 64))
-        return breaks(why, n, r->bm % 64 ? "block_m" : "block_n", r->bm % 64 ? r->bm : r->bn,
-                      "multiples of 64, as shared memory holds lines of 128 bytes");
+        return st_tile_breaks(why, n, r->bm % 64 ? "block_m" : "block_n", r->bm % 64 ? r->bm : r->bn,
+                              "multiples of 64, as shared memory holds lines of 128 bytes");
     if (r->bk < gk || r->bk % gk || r->bk > (r->kind == ST_G_MMA ? 2 * gk : 64))
         return snprintf(why, n, "block_k is %d: a multiple of %d up to %d", r->bk, gk,
                         r->kind == ST_G_MMA ? 2 * gk : 64),
                false;
     if (r->kind == ST_G_LDS && r->bk / r->lanes_m % 2)
-        return breaks(why, n, "block_k", r->bk, "an even number of the instruction's steps");
+        return st_tile_breaks(why, n, "block_k", r->bk, "an even number of the instruction's steps");
     if (r->kind != ST_G_ZMMA && (threads % r->bm || threads % r->bn))
         return snprintf(why, n,
                         "block %d x %d for %d threads: rows and columns divide the threads, each of which "
@@ -123,11 +117,11 @@ static bool row_is_legal(const st_grow *r, char *why, size_t n)
                         r->bm, r->bn, threads),
                false;
     if (r->bm * r->bn / threads * size_of(r->tacc) / 4 > 192)
-        return breaks(why, n, "block_n", r->bn,
-                      "a thread would hold more sums than registers (at most 192 words)");
-    if (r->stages < 2 || r->stages > 16) return breaks(why, n, "stages", r->stages, "2 to 16");
+        return st_tile_breaks(why, n, "block_n", r->bn,
+                              "a thread would hold more sums than registers (at most 192 words)");
+    if (r->stages < 2 || r->stages > 16) return st_tile_breaks(why, n, "stages", r->stages, "2 to 16");
     if (r->parts == 1 || r->parts > 256 || r->parts < 0)
-        return breaks(why, n, "split_k", r->parts, "2 to 256 parts");
+        return st_tile_breaks(why, n, "split_k", r->parts, "2 to 256 parts");
     return true;
 }
 
@@ -180,13 +174,15 @@ static bool asked_row(const strata_tile *t, const st_grow *from, bool split, st_
     if (t->block_n) to->bn = t->block_n;
     if (t->block_k) to->bk = t->block_k;
     if (t->stages) to->stages = t->stages;
-    if (t->warp_m && to->bm % t->warp_m) return breaks(why, n, "warp_m", t->warp_m, "it divides block_m");
-    if (t->warp_n && to->bn % t->warp_n) return breaks(why, n, "warp_n", t->warp_n, "it divides block_n");
+    if (t->warp_m && to->bm % t->warp_m)
+        return st_tile_breaks(why, n, "warp_m", t->warp_m, "it divides block_m");
+    if (t->warp_n && to->bn % t->warp_n)
+        return st_tile_breaks(why, n, "warp_n", t->warp_n, "it divides block_n");
     if (t->warp_m) to->warps_m = to->bm / t->warp_m;
     if (t->warp_n) to->warps_n = to->bn / t->warp_n;
     if (t->split_k && (t->split_k > 1) != split)
-        return breaks(why, n, "split_k", t->split_k,
-                      split ? "this kernel splits k" : "this kernel does not split k");
+        return st_tile_breaks(why, n, "split_k", t->split_k,
+                              split ? "this kernel splits k" : "this kernel does not split k");
     to->parts = split && t->split_k > 1 ? t->split_k : 0;
     return true;
 }
@@ -236,7 +232,7 @@ static bool refine(strata_handle *h, const st_problem *pr, st_candidate *c, cons
     }
     if (!st_generic_configure(row, &g, h->gpu, pr->text != NULL, split, &f, c->why, n)) return false;
     st_generic_tile(row, &f, &own);
-    if (tile && !st_tile_follows(tile, &own, "of this kernel", c->why, n)) return false;
+    if (tile && !st_tile_meets(tile, &own, "of this kernel", c->why, n)) return false;
     c->listed[0] = 0;
     if (row != from) st_generic_id(from, (int)g.own.tc, split, c->listed, sizeof c->listed);
     write_args(row, from, split, c->arg);

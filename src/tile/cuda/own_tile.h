@@ -8,12 +8,8 @@
 #include "plan/plan.h"
 #include "runtime/gpu.h"
 
-/* Open fields from the row's tile. */
-strata_tile st_tile_filled(const strata_tile *asked, const strata_tile *row);
-bool st_tile_same(const strata_tile *a, const strata_tile *b);
-/* Is every number that was asked for the one of the tile that was made? Those that are free are; others follow from them by `rule`. */
-bool st_tile_follows(const strata_tile *asked, const strata_tile *made, const char *rule, char *why,
-                     size_t n);
+/* "field is has: rule" into why; false */
+bool st_tile_breaks(char *why, size_t n, const char *field, int64_t has, const char *rule);
 /* After the compiler: a row that was made may hold more sums than there are registers. */
 strata_status st_tile_registers(strata_handle *h, const char *who, const st_candidate *c,
                                 const st_gpu_kernel *k);
