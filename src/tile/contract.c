@@ -397,6 +397,26 @@ strata_status st_contract_plan_new(strata_handle *h, const st_problem *pr, size_
     return STRATA_OK;
 }
 
+strata_status st_contract_plan_of(strata_handle *h, const st_problem *pr, const st_kernel_row *row,
+                                  size_t bytes, st_contract_setup setup, st_contract_plan **plan)
+{
+    char why[160];
+    const strata_status s = st_contract_plan_new(h, pr, bytes, plan);
+    if (s || setup(h, pr, row, *plan, why, sizeof why)) return s;
+    strata_plan_destroy(&(*plan)->base);
+    *plan = NULL;
+    return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s", pr->who, why);
+}
+
+void st_contract_candidate(const st_kernel_row *row, st_candidate *c)
+{
+    memset(c, 0, sizeof *c);
+    snprintf(c->kernel, sizeof c->kernel, "%s", row->id);
+    c->row = row;
+    c->order = row->order;
+    c->us = -1;
+}
+
 strata_status st_tile_contract_complex(strata_handle *h, const char *who, const st_contract *c,
                                        const char *epilogue, const double alpha[2], const double beta[2],
                                        void *const data[])

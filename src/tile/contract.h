@@ -20,6 +20,13 @@ typedef struct st_contract_plan {
  * operands, flops, bytes and title filled in. *plan is NULL on failure. */
 strata_status st_contract_plan_new(strata_handle *h, const st_problem *p, size_t bytes,
                                    st_contract_plan **plan);
+/* The same for a row of kernels.inc, whose `setup` then fills in the provider's part: where it refuses what it took when the candidate was listed, _INTERNAL. */
+typedef bool (*st_contract_setup)(strata_handle *h, const st_problem *p, const st_kernel_row *row, void *plan,
+                                  char *why, size_t n);
+strata_status st_contract_plan_of(strata_handle *h, const st_problem *p, const st_kernel_row *row,
+                                  size_t bytes, st_contract_setup setup, st_contract_plan **plan);
+/* A candidate of that row, zeroed but for kernel, row and order; refused until us is set. */
+void st_contract_candidate(const st_kernel_row *row, st_candidate *c);
 void st_contract_plan_destroy(
     strata_plan *p); /* frees the expression; providers call it from their own destroy or use it as such */
 

@@ -157,9 +157,10 @@ static strata_status run(strata_handle *h, const strata_plan *plan, void *const 
     return STRATA_OK;
 }
 
-static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_three_plan *p,
-                  char *why, size_t n)
+static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, void *plan, char *why,
+                  size_t n)
 {
+    st_three_plan *const p = plan;
     const st_contract *c = pr->data;
     st_gemm *g = &p->g;
     if (c->math != STRATA_MATH_3M)
@@ -206,11 +207,7 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
         st_candidate *c = &out[n++];
         st_three_plan p;
         memset(&p, 0, sizeof p);
-        memset(c, 0, sizeof *c);
-        snprintf(c->kernel, sizeof c->kernel, "%s", row->id);
-        c->row = row;
-        c->order = row->order;
-        c->us = -1;
+        st_contract_candidate(row, c);
         if (!setup(h, pr, row, &p, c->why, sizeof c->why)) continue;
         c->us = p.threads > 1 ? p.us / p.threads * 1.1 + 1.0 : p.us;
         c->workspace = p.each * (size_t)p.threads;
@@ -221,14 +218,9 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
 static strata_status build(strata_handle *h, const st_problem *pr, const st_candidate *c, strata_plan **plan)
 {
     st_contract_plan *head;
-    strata_status s = st_contract_plan_new(h, pr, sizeof(st_three_plan), &head);
+    const strata_status s = st_contract_plan_of(h, pr, c->row, sizeof(st_three_plan), setup, &head);
     if (s) return s;
     st_three_plan *p = (st_three_plan *)head;
-    char why[160];
-    if (!setup(h, pr, c->row, p, why, sizeof why)) {
-        strata_plan_destroy(&head->base);
-        return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s", pr->who, why);
-    }
     head->base.run = run;
     head->base.workspace = p->each * (size_t)p->threads;
     *plan = &head->base;

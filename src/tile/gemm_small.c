@@ -286,9 +286,10 @@ typedef struct st_small_plan {
     size_t pack_bytes, scratch; /* workspace: a worker's packed B, then its scratch */
 } st_small_plan;
 
-static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, st_small_plan *p,
-                  char *why, size_t n)
+static bool setup(strata_handle *h, const st_problem *pr, const st_kernel_row *row, void *plan, char *why,
+                  size_t n)
 {
+    st_small_plan *const p = plan;
     st_gemm *g = &p->g;
     if (!st_gemm_normalise(pr->data, pr->text, g, why, n)) return false;
     if (!g->one_type || row->type != g->type) {
@@ -371,11 +372,7 @@ static int enumerate(strata_handle *h, const st_problem *pr, st_candidate *out, 
         if (strcmp(row->provider, "gemm_small") || row->type != ((const st_contract *)pr->data)->ta) continue;
         st_candidate *c = &out[n++];
         st_small_plan p = {0};
-        memset(c, 0, sizeof *c);
-        snprintf(c->kernel, sizeof c->kernel, "%s", row->id);
-        c->row = row;
-        c->order = row->order;
-        c->us = -1;
+        st_contract_candidate(row, c);
         if (!setup(h, pr, row, &p, c->why, sizeof c->why)) continue;
         c->us = p.threads > 1 ? p.us / p.threads * 1.05 + 1.0 : p.us;
         if (!pr->text && runs_directly(h->cpu, &p)) {
@@ -498,14 +495,9 @@ static strata_status run_few(strata_handle *h, const strata_plan *plan, void *co
 static strata_status build(strata_handle *h, const st_problem *pr, const st_candidate *c, strata_plan **plan)
 {
     st_contract_plan *head;
-    strata_status s = st_contract_plan_new(h, pr, sizeof(st_small_plan), &head);
+    const strata_status s = st_contract_plan_of(h, pr, c->row, sizeof(st_small_plan), setup, &head);
     if (s) return s;
     st_small_plan *p = (st_small_plan *)head;
-    char why[160];
-    if (!setup(h, pr, c->row, p, why, sizeof why)) {
-        strata_plan_destroy(&head->base);
-        return st_fail(&h->err, STRATA_ERROR_INTERNAL, "%s: %s", pr->who, why);
-    }
     const st_gemm *g = &p->g;
     if (g->M && g->N) st_small_divide(p->kernel, g->es, &p->v, &p->split);
     p->scratch = st_epilogue_scratch(head->expr);
