@@ -46,26 +46,30 @@ ST_INLINE void NAME(widen)(NAME(wide) * w, V() a)
 #endif
 }
 
+/* The same of many, eight at a time at first: s0 to s3 and t0 to t3, whose sums s0 to s3 then hold. Goes along x. */
+#define SUM8(n, x, TERM)                                                                    \
+    int64_t at = 0;                                                                         \
+    for (; at + 8 * LANES <= n; at += 8 * LANES) {                                          \
+        TERM(at, s0, LANES);                                                                \
+        TERM(at + LANES, s1, LANES);                                                        \
+        TERM(at + 2 * LANES, s2, LANES);                                                    \
+        TERM(at + 3 * LANES, s3, LANES);                                                    \
+        TERM(at + 4 * LANES, t0, LANES);                                                    \
+        TERM(at + 5 * LANES, t1, LANES);                                                    \
+        TERM(at + 6 * LANES, t2, LANES);                                                    \
+        TERM(at + 7 * LANES, t3, LANES);                                                    \
+    }                                                                                       \
+    s0 = V(_add)(s0, t0), s1 = V(_add)(s1, t1), s2 = V(_add)(s2, t2), s3 = V(_add)(s3, t3); \
+    x += at, n -= at;                                                                       \
+    SUM4(n, s0, s1, s2, s3, TERM)
+
 /* what one chunk of n parts adds up to, in lanes */
 ST_INLINE V() NAME(asum_lanes)(int64_t n, const T *x)
 {
     V() s0 = V(_set1)(0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     if (n <= LANES) return VABS(NAME(get)(x, (int)n));
-    int64_t at = 0;
 #define TERM(i, s, k) s = V(_add)(s, VABS(NAME(get)(x + (i), k)))
-    for (; at + 8 * LANES <= n; at += 8 * LANES) {
-        TERM(at, s0, LANES);
-        TERM(at + LANES, s1, LANES);
-        TERM(at + 2 * LANES, s2, LANES);
-        TERM(at + 3 * LANES, s3, LANES);
-        TERM(at + 4 * LANES, t0, LANES);
-        TERM(at + 5 * LANES, t1, LANES);
-        TERM(at + 6 * LANES, t2, LANES);
-        TERM(at + 7 * LANES, t3, LANES);
-    }
-    s0 = V(_add)(s0, t0), s1 = V(_add)(s1, t1), s2 = V(_add)(s2, t2), s3 = V(_add)(s3, t3);
-    x += at, n -= at;
-    SUM4(n, s0, s1, s2, s3, TERM)
+    SUM8(n, x, TERM)
 #undef TERM
     return V(_add)(V(_add)(s0, s1), V(_add)(s2, s3));
 }
@@ -95,25 +99,12 @@ ST_INLINE V() NAME(squares_lanes)(int64_t n, const T *x)
         const V() a = NAME(get)(x, (int)n);
         return V(_mul)(a, a);
     }
-    int64_t at = 0;
 #    define TERM(i, s, k)                        \
         do {                                     \
             const V() a = NAME(get)(x + (i), k); \
             s = V(_fma)(a, a, s);                \
         } while (0)
-    for (; at + 8 * LANES <= n; at += 8 * LANES) {
-        TERM(at, s0, LANES);
-        TERM(at + LANES, s1, LANES);
-        TERM(at + 2 * LANES, s2, LANES);
-        TERM(at + 3 * LANES, s3, LANES);
-        TERM(at + 4 * LANES, t0, LANES);
-        TERM(at + 5 * LANES, t1, LANES);
-        TERM(at + 6 * LANES, t2, LANES);
-        TERM(at + 7 * LANES, t3, LANES);
-    }
-    s0 = V(_add)(s0, t0), s1 = V(_add)(s1, t1), s2 = V(_add)(s2, t2), s3 = V(_add)(s3, t3);
-    x += at, n -= at;
-    SUM4(n, s0, s1, s2, s3, TERM)
+    SUM8(n, x, TERM)
 #    undef TERM
     return V(_add)(V(_add)(s0, s1), V(_add)(s2, s3));
 }

@@ -56,6 +56,20 @@ void st_generic_option(st_gspec *s, const char *fmt, ...)
     s->spec.option[i] = s->text[i];
 }
 
+/* How A and B lie. */
+static void side_options(const st_gproblem *g, const st_gconfig *f, st_gspec *s)
+{
+    if (f->conj[0] || f->conj[1]) {
+        st_generic_option(s, "-DCA=%d", f->conj[0]);
+        st_generic_option(s, "-DCB=%d", f->conj[1]);
+    }
+    if (g->c.pointers) st_generic_option(s, "-DPTRS=%d", (int)g->c.pointers);
+    st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
+    st_generic_option(s, "-DVA=%d", f->vec[0]);
+    st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
+    st_generic_option(s, "-DVB=%d", f->vec[1]);
+}
+
 static void tile_options(const st_grow *row, const st_gproblem *g, const st_gconfig *f, bool split,
                          st_gspec *s)
 {
@@ -75,15 +89,7 @@ static void tile_options(const st_grow *row, const st_gproblem *g, const st_gcon
     if (row->kind == ST_G_ZMMA) st_generic_option(s, "-DHALVES=%d", f->halves);
     for (int i = 0; i < 3; i++)
         if (f->rule[i]) st_generic_option(s, "-DRULE_%c=%d", "ABC"[i], f -> rule[i]);
-    if (f->conj[0] || f->conj[1]) {
-        st_generic_option(s, "-DCA=%d", f->conj[0]);
-        st_generic_option(s, "-DCB=%d", f->conj[1]);
-    }
-    if (g->c.pointers) st_generic_option(s, "-DPTRS=%d", (int)g->c.pointers);
-    st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
-    st_generic_option(s, "-DVA=%d", f->vec[0]);
-    st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
-    st_generic_option(s, "-DVB=%d", f->vec[1]);
+    side_options(g, f, s);
     for (int i = 0; i < 2; i++)
         st_generic_option(s, "-DU%c=%d", "AB"[i],
                           !f->layout[i] && g->c.k.count == 1 && st_axis_stride(&g->c.k.ax[0], "ab"[i]) == 1);
@@ -120,15 +126,7 @@ static void batch_options(const st_grow *row, const st_gproblem *g, const st_gco
     st_generic_option(s, "-DTM_THREADS=%d", row->warps_m);
     st_generic_option(s, "-DTN_THREADS=%d", row->warps_n);
     st_generic_option(s, "-DTEAMS=%d", row->lanes_m);
-    if (f->conj[0] || f->conj[1]) {
-        st_generic_option(s, "-DCA=%d", f->conj[0]);
-        st_generic_option(s, "-DCB=%d", f->conj[1]);
-    }
-    if (g->c.pointers) st_generic_option(s, "-DPTRS=%d", (int)g->c.pointers);
-    st_generic_option(s, "-DLA=%s", f->layout[0] ? "LR" : "LK");
-    st_generic_option(s, "-DVA=%d", f->vec[0]);
-    st_generic_option(s, "-DLB=%s", f->layout[1] ? "LR" : "LK");
-    st_generic_option(s, "-DVB=%d", f->vec[1]);
+    side_options(g, f, s);
     st_generic_option(s, "-DWIN=0");
     st_generic_option(s, "-DKAX=1");
     st_generic_option(s, "-DCV=%d", f->cv);
