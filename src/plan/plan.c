@@ -311,6 +311,18 @@ strata_status st_plan_make_cached(strata_handle *h, const st_problem *pr, strata
     return make(h, pr, NULL, false, plan);
 }
 
+strata_kernel_info st_plan_gpu_kernel_info(const char *id, const char *family, const char *types,
+                                           const char *isa, const char *order)
+{
+    return (strata_kernel_info){.id = id,
+                                .family = family,
+                                .types = types,
+                                .isa = isa,
+                                .order = order,
+                                .usable = false,
+                                .why_not = "runs on a handle of a CUDA device"};
+}
+
 /* ---- running ------------------------------------------------------------------------------------------------------------- */
 
 /* Position of the first operand that lacks an address and needs one: what no byte is read or written of needs none. -1: all have theirs. */

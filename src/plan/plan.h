@@ -181,6 +181,10 @@ strata_status st_plan_build(strata_handle *h, const st_problem *p, size_t limit,
 /* plan.c */
 void st_plan_candidate(const st_candidate *x, const st_candidate *chosen, strata_candidate *c);
 
+/* What strata_kernels says of a kernel for GPUs. */
+strata_kernel_info st_plan_gpu_kernel_info(const char *id, const char *family, const char *types,
+                                           const char *isa, const char *order);
+
 /* tile.c: the field below zero, or NULL; open fields from another tile; are all equal; is every number that was asked for what the tile has, else why (by
  * `rule`, where numbers follow from others) */
 const char *st_tile_negative(const strata_tile *t, int32_t *value);

@@ -6,18 +6,10 @@
 #include <strata.h>
 #include "levels.h"
 #include "handle.h"
+#include "programs.h"
 #include "support.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define OPS(...)             \
-    (const strata_operand[]) \
-    {                        \
-        __VA_ARGS__,         \
-        {                    \
-            NULL, { 0 }      \
-        }                    \
-    }
 
 /* Runs the program in the packed form alone. */
 static void packed(const char *program, const strata_operand *o)
@@ -79,7 +71,6 @@ static void done(problem *p)
     for (int i = 0; i < 5; i++) test_array_free(a[i]);
     free(p->xw), free(p->xv);
 }
-static double silu(double x) { return x / (1 + exp(-x)); }
 
 /* shapes: few rows (threads share the columns) and many, one block of k and several */
 static void sizes(test_rng *r, int t, int64_t *m, int64_t *n, int64_t *k)

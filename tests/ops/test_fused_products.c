@@ -5,19 +5,10 @@
 #include <strata.h>
 #include "levels.h"
 #include "handle.h"
+#include "programs.h"
 #include "support.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define OPS(...)             \
-    (const strata_operand[]) \
-    {                        \
-        __VA_ARGS__,         \
-        {                    \
-            NULL, { 0 }      \
-        }                    \
-    }
-#define RUN(program, ...) strata_fused(h, program, OPS(__VA_ARGS__), NULL)
 
 typedef struct problem {
     int64_t m, n, k;
@@ -51,7 +42,6 @@ static double dot(const problem *p, const test_array *w, int64_t i, int64_t j)
     for (int64_t k = 0; k < p->k; k++) s += test_elem(p->x.t, i, k) * test_elem(w->t, k, j);
     return s;
 }
-static double silu(double x) { return x / (1 + exp(-x)); }
 
 static void gates(void **s)
 {

@@ -1,42 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gemm_grouped.c - groups of products: small whole numbers, whose sums are exact in every kernel, so that a group must give the bits of one call after another:
  * all types and layouts, members of many sizes and none, more than fit a launch, members that depend on each other. Operands lie in the device's memory. */
-#include "handle.h"
+#include "device_matrix.h"
 #include <stdlib.h>
 #include <strata/blas.h>
 #include <strata/runtime.h>
 
-typedef struct matrix {
-    strata_tensor host, dev;
-    void *memory;
-} matrix;
-
-/* rows x cols of the device, `pitch` more elements between rows; values whole and small */
+static double small_whole(test_rng *r, strata_type type)
+{
+    (void)type;
+    return (double)test_int(r, -2, 2);
+}
 static matrix make(test_rng *r, strata_type type, int64_t rows, int64_t cols, int64_t pitch, bool turned)
 {
-    matrix x;
-    const int64_t p = turned ? cols : rows, q = turned ? rows : cols;
-    const size_t es = strata_type_bits(type) / 8, bytes = es * (size_t)(p * (q + pitch) + 1);
-    char *at = calloc(1, bytes);
-    assert_non_null(at);
-    test_ok(h, strata_alloc(h, bytes, &x.memory));
-    x.host = strata_matrix(at, type, p, q, STRATA_ROW_MAJOR, q + pitch);
-    x.dev = strata_matrix(x.memory, type, p, q, STRATA_ROW_MAJOR, q + pitch);
-    int64_t i[STRATA_MAX_RANK] = {0};
-    if (strata_count(x.host)) do
-            test_put(&x.host, i, (double)test_int(r, -2, 2));
-        while (test_next(&x.host, i));
-    test_ok(h, strata_copy(h, x.host, x.dev));
-    if (turned) {
-        x.host = strata_transpose(x.host);
-        x.dev = strata_transpose(x.dev);
-    }
-    return x;
-}
-static void drop(matrix *x)
-{
-    free(x->host.data);
-    test_ok(h, strata_free(h, x->memory));
+    return device_matrix(r, type, rows, cols, turned, pitch, 0, small_whole);
 }
 
 typedef struct kind {

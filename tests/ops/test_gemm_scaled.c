@@ -7,37 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <strata/runtime.h>
-#include "handle.h" /* last: its h */
+#include "device_matrix.h" /* last: its h */
 
-typedef struct matrix {
-    strata_tensor host, dev;
-    void *memory;
-} matrix;
-
+/* scales are positive */
+static double factor_or_scale(test_rng *r, strata_type type)
+{
+    return type == STRATA_F32 ? test_real(r, 0.01, 2) : test_real(r, -1, 1);
+}
 static matrix make(test_rng *r, strata_type type, int64_t rows, int64_t cols, bool turned, int64_t skew)
 {
-    matrix x;
-    const int64_t p = turned ? cols : rows, q = turned ? rows : cols;
-    const size_t es = strata_type_bits(type) / 8, bytes = es * (size_t)(p * q + skew + 1);
-    char *at = calloc(1, bytes);
-    assert_non_null(at);
-    test_ok(h, strata_alloc(h, bytes, &x.memory));
-    x.host = strata_matrix(at, type, p, q, STRATA_ROW_MAJOR, q);
-    x.dev = strata_matrix((char *)x.memory + es * (size_t)skew, type, p, q, STRATA_ROW_MAJOR, q);
-    int64_t i[STRATA_MAX_RANK] = {0};
-    do test_put(&x.host, i, type == STRATA_F32 ? test_real(r, 0.01, 2) : test_real(r, -1, 1));
-    while (test_next(&x.host, i));
-    test_ok(h, strata_copy(h, x.host, x.dev));
-    if (turned) {
-        x.host = strata_transpose(x.host);
-        x.dev = strata_transpose(x.dev);
-    }
-    return x;
-}
-static void drop(matrix *x)
-{
-    free(x->host.data);
-    test_ok(h, strata_free(h, x->memory));
+    return device_matrix(r, type, rows, cols, turned, 0, skew, factor_or_scale);
 }
 
 typedef struct problem {

@@ -5,19 +5,10 @@
 #include <strata.h>
 #include "levels.h"
 #include "handle.h"
+#include "programs.h"
 #include "support.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define OPS(...)             \
-    (const strata_operand[]) \
-    {                        \
-        __VA_ARGS__,         \
-        {                    \
-            NULL, { 0 }      \
-        }                    \
-    }
-#define RUN(program, ...) strata_fused(h, program, OPS(__VA_ARGS__), NULL)
 
 static const strata_type types[] = {STRATA_I4, STRATA_U4, STRATA_BIT};
 

@@ -146,13 +146,7 @@ static const st_provider provider = {"matcopy", ST_OP_POINTWISE, enumerate, buil
 int st_pw_matcopy_cuda_kernels(int i, strata_kernel_info *info)
 {
     if (i < 0 || i >= ST_COUNT(rows)) return 0;
-    *info = (strata_kernel_info){.id = rows[i].id,
-                                 .family = "matvec",
-                                 .types = rows[i].types,
-                                 .isa = "sm80",
-                                 .order = order,
-                                 .usable = false,
-                                 .why_not = "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(rows[i].id, "matvec", rows[i].types, "sm80", order);
     return 1;
 }
 

@@ -429,17 +429,12 @@ int st_pw_matvec_cuda_kernels(int i, strata_kernel_info *info)
 {
     if (i < 0 || i >= ST_COUNT(rows)) return 0;
     const matvec_way w = rows[i].way;
-    *info = (strata_kernel_info){.id = rows[i].id,
-                                 .family = "matvec",
-                                 .types = rows[i].types,
-                                 .isa = "sm80",
-                                 .order = w == PLAIN    ? order_plain
-                                          : w == UPDATE ? order_none
-                                          : w == SOLVE  ? order_solve
-                                          : w == SERIAL ? order_serial
-                                                        : order_tiles,
-                                 .usable = false,
-                                 .why_not = "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(rows[i].id, "matvec", rows[i].types, "sm80",
+                                    w == PLAIN    ? order_plain
+                                    : w == UPDATE ? order_none
+                                    : w == SOLVE  ? order_solve
+                                    : w == SERIAL ? order_serial
+                                                  : order_tiles);
     return 1;
 }
 

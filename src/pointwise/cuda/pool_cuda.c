@@ -147,8 +147,7 @@ static const st_provider provider = {"pool", ST_OP_POOL, enumerate, build, ST_ON
 int st_pw_pool_cuda_kernels(int i, strata_kernel_info *info)
 {
     if (i < 0 || i >= ST_COUNT(rows)) return 0;
-    *info = (strata_kernel_info){
-        rows[i].id, "pool", rows[i].types, "sm80", order, false, "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(rows[i].id, "pool", rows[i].types, "sm80", order);
     return 1;
 }
 

@@ -284,13 +284,9 @@ int st_pw_program_cuda_kernels(int i, strata_kernel_info *info)
 {
     if (i < 0 || i >= ST_COUNT(rows)) return 0;
     const program_row *k = &rows[i];
-    *info = (strata_kernel_info){.id = k->id,
-                                 .family = "pointwise",
-                                 .types = k->types,
-                                 .isa = k->kind == CLUSTER || k->kind == RING ? "sm90" : "sm80",
-                                 .order = k->kind == MAP ? order_map : order_lines,
-                                 .usable = false,
-                                 .why_not = "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(k->id, "pointwise", k->types,
+                                    k->kind == CLUSTER || k->kind == RING ? "sm90" : "sm80",
+                                    k->kind == MAP ? order_map : order_lines);
     return 1;
 }
 

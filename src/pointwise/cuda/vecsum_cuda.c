@@ -152,13 +152,7 @@ static const st_provider provider = {"vecsum", ST_OP_POINTWISE, enumerate, build
 int st_pw_vecsum_cuda_kernels(int i, strata_kernel_info *info)
 {
     if (i < 0 || i >= ST_COUNT(rows)) return 0;
-    *info = (strata_kernel_info){.id = rows[i].id,
-                                 .family = "vector",
-                                 .types = rows[i].types,
-                                 .isa = "sm80",
-                                 .order = order,
-                                 .usable = false,
-                                 .why_not = "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(rows[i].id, "vector", rows[i].types, "sm80", order);
     return 1;
 }
 

@@ -276,13 +276,8 @@ static int list(int i, strata_kernel_info *info)
     pthread_once(&list_once, fill_list);
     if (i < 0 || i >= list_count) return 0;
     const listed *x = &list_rows[i];
-    info->id = x->id;
-    info->family = "gemm";
-    info->types = x->types;
-    info->isa = x->row->cc >= 89 ? "sm89" : "sm80";
-    info->order = order_of(x->row, strstr(x->id, "_sk_") != NULL);
-    info->usable = false;
-    info->why_not = "runs on a handle of a CUDA device";
+    *info = st_plan_gpu_kernel_info(x->id, "gemm", x->types, x->row->cc >= 89 ? "sm89" : "sm80",
+                                    order_of(x->row, strstr(x->id, "_sk_") != NULL));
     return 1;
 }
 

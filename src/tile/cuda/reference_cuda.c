@@ -157,13 +157,8 @@ static const st_provider provider = {"reference_cuda", ST_OP_CONTRACT, enumerate
 static int list(int i, strata_kernel_info *info)
 {
     if (i != 0) return 0;
-    *info = (strata_kernel_info){.id = ID,
-                                 .family = "reference",
-                                 .types = "any",
-                                 .isa = "sm80",
-                                 .order = "k ascending, one accumulator in f64 (integers modulo 2^32)",
-                                 .usable = false,
-                                 .why_not = "runs on a handle of a CUDA device"};
+    *info = st_plan_gpu_kernel_info(ID, "reference", "any", "sm80",
+                                    "k ascending, one accumulator in f64 (integers modulo 2^32)");
     return 1;
 }
 __attribute__((constructor)) static void list_kernels(void) { st_plan_register_kernels(list); }
