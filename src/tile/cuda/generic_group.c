@@ -37,12 +37,15 @@ _Static_assert(sizeof(group_params) <= 32764, "a kernel's parameters");
 typedef struct taken {
     const st_member *m;
     st_gproblem g;
-    int64_t at; /* its number in the caller's list */
+    st_gconfig f; /* for the row that gather was last asked about */
+    int64_t at;   /* its number in the caller's list */
     bool launched;
 } taken;
 
-static bool same_kernel(const st_gproblem *x, const st_gconfig *f, const st_gproblem *y, const st_gconfig *g)
+static bool same_kernel(const taken *t, const taken *u)
 {
+    const st_gproblem *x = &t->g, *y = &u->g;
+    const st_gconfig *f = &t->f, *g = &u->f;
     for (int s = 0; s < 2; s++)
         if (f->layout[s] != g->layout[s] || f->vec[s] != g->vec[s] || f->conj[s] != g->conj[s]) return false;
     const bool unit_x = x->c.k.count && x->c.k.ax[0].a == 1, unit_y = y->c.k.count && y->c.k.ax[0].a == 1,
@@ -51,8 +54,9 @@ static bool same_kernel(const st_gproblem *x, const st_gconfig *f, const st_gpro
            !memcmp(f->rule, g->rule, sizeof f->rule);
 }
 
-static bool configure(strata_handle *h, const st_grow *row, const taken *t, st_gconfig *f)
+static bool configure(strata_handle *h, const st_grow *row, taken *t)
 {
+    st_gconfig *const f = &t->f;
     char why[160];
     return st_generic_takes(row, &t->g, t->m->c->math, why, sizeof why) &&
            st_generic_configure(row, &t->g, h->gpu, false, false, f, why, sizeof why) &&
@@ -63,18 +67,17 @@ static bool configure(strata_handle *h, const st_grow *row, const taken *t, st_g
 static int64_t gather(strata_handle *h, const st_grow *row, taken *all, int64_t first, int64_t count,
                       taken **list, double *us)
 {
-    st_gconfig f, g;
     double sum = 0, longest = 0;
     int64_t n = 0, blocks = 0;
-    if (!configure(h, row, &all[first], &f)) return 0;
+    if (!configure(h, row, &all[first])) return 0;
     for (int64_t i = first; i < count; i++) {
-        if (all[i].launched || !configure(h, row, &all[i], &g) ||
-            !same_kernel(&all[first].g, &f, &all[i].g, &g))
+        if (i > first &&
+            (all[i].launched || !configure(h, row, &all[i]) || !same_kernel(&all[first], &all[i])))
             continue;
         const int64_t tiles =
             st_ceil_div(all[i].g.M, row->bm) * st_ceil_div(all[i].g.N, row->bn) * all[i].g.G;
         if ((blocks += tiles) > most_blocks) break;
-        const double one = st_generic_tile_us(row, &all[i].g, &g, h->gpu);
+        const double one = st_generic_tile_us(row, &all[i].g, &all[i].f, h->gpu);
         sum += one * (double)tiles;
         if (one > longest) longest = one;
         list[n++] = &all[i];
@@ -111,11 +114,11 @@ static int deepest_first(const void *a, const void *b)
 
 static one_axis one_of(const st_glist *l) { return (one_axis){l->count, l->ax[0]}; }
 
-static void fill(const st_grow *row, const taken *t, const st_gconfig *f, member_params *to)
+static void fill(const st_grow *row, const taken *t, member_params *to)
 {
     st_gparams p;
     const st_member *m = t->m;
-    st_generic_params(row, &t->g, f, &p);
+    st_generic_params(row, &t->g, &t->f, &p);
     *to = (member_params){.a = m->data[t->g.swapped],
                           .b = m->data[!t->g.swapped],
                           .c = m->data[2],
@@ -144,18 +147,15 @@ static strata_status launch(strata_handle *h, const st_grow *row, taken *const l
 {
     const st_gpu_kernel *kernel;
     st_gspec spec;
-    st_gconfig f;
     uint32_t end = 0;
     memset(all, 0, sizeof *all);
     all->count = (uint32_t)n;
     for (int i = 0; i < n; i++) {
-        if (!configure(h, row, list[i], &f))
-            return st_fail(&h->err, STRATA_ERROR_INTERNAL, "a member of a group lost its kernel");
-        fill(row, list[i], &f, &all->member[i]);
+        fill(row, list[i], &all->member[i]);
         all->end[i] = end += all->member[i].tiles_m * all->member[i].tiles_n * all->member[i].G;
     }
     const taken *first = list[0];
-    st_generic_spec(row, &first->g, &f, (int)first->g.c.tc, NULL, &spec);
+    st_generic_spec(row, &first->g, &first->f, (int)first->g.c.tc, NULL, &spec);
     st_generic_option(&spec, "-DGROUP=%d", MEMBERS);
     snprintf(spec.id + strlen(spec.id), sizeof spec.id - strlen(spec.id), "_grp");
     strata_status s = st_gpu_kernel_get(h, &spec.spec, &kernel);
@@ -164,8 +164,8 @@ static strata_status launch(strata_handle *h, const st_grow *row, taken *const l
     void *args[] = {all};
     const st_gpu_launch l = {.kernel = kernel,
                              .grid = {end, 1, 1},
-                             .block = {st_generic_threads(row, &f), 1, 1},
-                             .smem = st_generic_smem(row, &f),
+                             .block = {st_generic_threads(row, &first->f), 1, 1},
+                             .smem = st_generic_smem(row, &first->f),
                              .args = args};
     s = st_gpu_run(h, &l);
     if (ST_UNLIKELY(t0)) st_trace_end(t0, "tile", kernel->id, "%d products, %u tiles", n, end);
